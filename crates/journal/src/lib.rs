@@ -1,0 +1,7 @@
+//! Where conversations live: the store's trait, the form of committed updates, and the SQLite store.
+
+mod chunk;
+mod store;
+
+pub use chunk::{Chunk, ChunkBuilder};
+pub use store::{AppendDone, ConversationStore, RunningTurn, UpdateBatch};
