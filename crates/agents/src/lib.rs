@@ -1,1 +1,8 @@
-//! agents
+//! One adapter an agent behind one trait. The session core knows agents only through it.
+
+mod adapter;
+mod registry;
+mod replay;
+
+pub use adapter::{Adapter, AgentMessage, AgentOutput, AgentSession, NativeCheckpoint, Opening, PreparedExecution};
+pub use registry::{Adapters, AgentOptions};

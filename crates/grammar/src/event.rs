@@ -24,30 +24,65 @@ impl From<EventKind> for ChatEvent {
 /// The kinds of events.
 #[derive(Debug, Clone, PartialEq)]
 pub enum EventKind {
-    TextDelta { text: String, message_id: Option<String> },
-    ReasoningDelta { text: String, message_id: Option<String>, visibility: Visibility },
-    Content { block: ContentBlock, message_id: Option<String> },
+    TextDelta {
+        text: String,
+        message_id: Option<String>,
+    },
+    ReasoningDelta {
+        text: String,
+        message_id: Option<String>,
+        visibility: Visibility,
+    },
+    Content {
+        block: ContentBlock,
+        message_id: Option<String>,
+    },
     ToolStarted(ToolStarted),
     ToolUpdated(ToolUpdated),
     ToolCompleted(ToolCompleted),
-    Plan { entries: Vec<PlanEntry> },
+    Plan {
+        entries: Vec<PlanEntry>,
+    },
     PermissionRequested(PermissionRequested),
     PermissionResolved(PermissionResolved),
     QuestionAsked(QuestionAsked),
     QuestionAnswered(QuestionAnswered),
-    UsageFinal { usage: UsageRecord },
-    CompactionStarted { compaction_id: String, trigger: Option<Trigger>, pre_tokens: Option<u64> },
+    UsageFinal {
+        usage: UsageRecord,
+    },
+    CompactionStarted {
+        compaction_id: String,
+        trigger: Option<Trigger>,
+        pre_tokens: Option<u64>,
+    },
     CompactionFinished(CompactionFinished),
     SessionInit(SessionInit),
-    Title { title: String },
-    Mode { mode_id: String },
-    Commands { commands: Vec<AvailableCommand> },
-    Config { options: Vec<SessionConfigOption> },
+    Title {
+        title: String,
+    },
+    Mode {
+        mode_id: String,
+    },
+    Commands {
+        commands: Vec<AvailableCommand>,
+    },
+    Config {
+        options: Vec<SessionConfigOption>,
+    },
     Error(ErrorEvent),
-    Warning { message: String, detail: Option<String>, retry: Option<Retry> },
-    Done { stop_reason: Stop, native_stop_reason: Option<String> },
+    Warning {
+        message: String,
+        detail: Option<String>,
+        retry: Option<Retry>,
+    },
+    Done {
+        stop_reason: Stop,
+        native_stop_reason: Option<String>,
+    },
     /// A message that no rule knows. It is counted and recorded, never thrown away in silence and never fatal.
-    Unmapped { kind: String },
+    Unmapped {
+        kind: String,
+    },
 }
 
 /// What the agent exposed of its reasoning.

@@ -127,12 +127,8 @@ impl TokenCounts {
         }
     }
 
-    const ZERO: Self = Self {
-        input_tokens: Some(0),
-        output_tokens: Some(0),
-        cache_read_tokens: Some(0),
-        cache_write_tokens: Some(0),
-    };
+    const ZERO: Self =
+        Self { input_tokens: Some(0), output_tokens: Some(0), cache_read_tokens: Some(0), cache_write_tokens: Some(0) };
 }
 
 fn add(left: Option<u64>, right: Option<u64>) -> Option<u64> {
@@ -147,7 +143,9 @@ pub fn finalize_turn_usage(steps: &[UsageStep]) -> Option<TurnUsage> {
     let billable: Vec<&UsageRecord> = steps
         .iter()
         .map(|step| &step.record)
-        .filter(|record| record.billable && record.operation != UsageOperation::ContextSnapshot && seen.insert(record.id.as_str()))
+        .filter(|record| {
+            record.billable && record.operation != UsageOperation::ContextSnapshot && seen.insert(record.id.as_str())
+        })
         .collect();
     let has_steps = billable.iter().any(|record| record.operation != UsageOperation::ChatTurn);
     let counted: Vec<&UsageRecord> =
@@ -158,9 +156,8 @@ pub fn finalize_turn_usage(steps: &[UsageStep]) -> Option<TurnUsage> {
 
     let mut models: Vec<ModelUsage> = Vec::new();
     for record in &counted {
-        let same = |usage: &ModelUsage| {
-            usage.provider_id == record.model.provider_id && usage.model_id == record.model.model_id
-        };
+        let same =
+            |usage: &ModelUsage| usage.provider_id == record.model.provider_id && usage.model_id == record.model.model_id;
         let position = models.iter().position(same).unwrap_or_else(|| {
             models.push(ModelUsage {
                 tokens: TokenCounts::ZERO,

@@ -2,24 +2,46 @@
 //! update is serialized once and never copied one by one.
 
 use chat_grammar::records::JournalEntry;
+use chat_grammar::update::native_range;
+use std::ops::Range;
 
 /// Consecutive updates, separated by newlines (JSON text holds none).
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone)]
 pub struct Chunk {
     first_sequence: u64,
     text: String,
     /// Where each update ends in `text`, in bytes.
     ends: Vec<u32>,
+    /// Where each update's native message stands in `text`; empty where nobody has looked yet.
+    natives: Vec<Option<Range<u32>>>,
+}
+
+impl PartialEq for Chunk {
+    // All else follows from these.
+    fn eq(&self, other: &Self) -> bool {
+        self.first_sequence == other.first_sequence && self.text == other.text
+    }
+}
+
+impl Eq for Chunk {}
+
+/// One update of a chunk.
+#[derive(Debug, Clone, Copy)]
+pub struct ChunkUpdate<'a> {
+    pub sequence: u64,
+    pub json: &'a str,
+    /// Where the agent's own message stands in `json`, in bytes, as (start, end).
+    pub native: Option<(usize, usize)>,
 }
 
 impl Chunk {
     /// Splits a stored text at its newlines.
     pub fn from_text(first_sequence: u64, text: String) -> Self {
-        let mut builder = ChunkBuilder::new(first_sequence);
-        if !text.is_empty() {
-            text.split('\n').for_each(|update| builder.push(|buffer| buffer.push_str(update)));
-        }
-        builder.finish()
+        let newlines = text.bytes().enumerate().filter(|(_, byte)| *byte == b'\n').map(|(index, _)| index);
+        // An empty text is no update; otherwise the last one ends with the text.
+        let last = (!text.is_empty()).then_some(text.len());
+        let ends = newlines.chain(last).map(|end| u32::try_from(end).unwrap_or(u32::MAX)).collect();
+        Self { first_sequence, text, ends, natives: Vec::new() }
     }
 
     /// The sequence of the first update.
@@ -60,6 +82,24 @@ impl Chunk {
         }
     }
 
+    /// Each update past a sequence.
+    pub fn updates_after(&self, sequence: u64) -> impl Iterator<Item = ChunkUpdate<'_>> {
+        let skip = usize::try_from(sequence.saturating_add(1).saturating_sub(self.first_sequence)).unwrap_or(usize::MAX);
+        (skip..self.ends.len()).filter_map(move |index| {
+            let start = match index.checked_sub(1) {
+                None => 0,
+                // An update's end is followed by its newline.
+                Some(before) => *self.ends.get(before)? as usize + 1,
+            };
+            let json = self.text.get(start..*self.ends.get(index)? as usize)?;
+            let native = match self.natives.get(index) {
+                Some(range) => range.as_ref().map(|range| (range.start as usize - start, range.end as usize - start)),
+                None => native_range(json),
+            };
+            Some(ChunkUpdate { sequence: self.first_sequence + index as u64, json, native })
+        })
+    }
+
     /// Each update with its sequence.
     pub fn entries(&self) -> impl Iterator<Item = JournalEntry> + '_ {
         let texts = self.text.split('\n').take(self.ends.len());
@@ -67,50 +107,65 @@ impl Chunk {
     }
 }
 
-/// Grows a chunk by updates that are written straight into its text.
+/// Grows a chunk by updates that are serialized straight into its buffer.
 #[derive(Debug)]
 pub struct ChunkBuilder {
-    chunk: Chunk,
+    first_sequence: u64,
+    buffer: Vec<u8>,
+    ends: Vec<u32>,
+    natives: Vec<Option<Range<u32>>>,
 }
 
 impl ChunkBuilder {
     /// An empty chunk whose first update will have this sequence.
     pub fn new(first_sequence: u64) -> Self {
-        Self { chunk: Chunk { first_sequence, text: String::new(), ends: Vec::new() } }
+        Self { first_sequence, buffer: Vec::new(), ends: Vec::new(), natives: Vec::new() }
     }
 
-    /// Adds the update that `write` appends to the buffer: one JSON text without a newline.
-    pub fn push(&mut self, write: impl FnOnce(&mut String)) {
-        if !self.chunk.ends.is_empty() {
-            self.chunk.text.push('\n');
+    /// Adds the update that `write` appends to the buffer: one JSON text in UTF-8 without a newline. `write` returns where in the
+    /// buffer the native message stands.
+    pub fn push(&mut self, write: impl FnOnce(&mut Vec<u8>) -> Option<Range<usize>>) {
+        if !self.ends.is_empty() {
+            self.buffer.push(b'\n');
         }
-        write(&mut self.chunk.text);
+        let native = write(&mut self.buffer);
+        self.natives.push(native.and_then(|range| Some(u32::try_from(range.start).ok()?..u32::try_from(range.end).ok()?)));
         // A chunk is cut far below 4 GiB: at most one update, of at most a frame's 64 MiB, follows after the caps.
-        self.chunk.ends.push(u32::try_from(self.chunk.text.len()).unwrap_or(u32::MAX));
+        self.ends.push(u32::try_from(self.buffer.len()).unwrap_or(u32::MAX));
     }
 
     /// The sequence that the next update will have.
     pub fn next_sequence(&self) -> u64 {
-        self.chunk.first_sequence + self.chunk.ends.len() as u64
+        self.first_sequence + self.ends.len() as u64
     }
 
     /// How many updates it holds.
     pub fn len(&self) -> usize {
-        self.chunk.ends.len()
+        self.ends.len()
     }
 
     /// Whether it holds no update.
     pub fn is_empty(&self) -> bool {
-        self.chunk.ends.is_empty()
+        self.ends.is_empty()
     }
 
     /// The size of its text, in bytes.
     pub fn bytes(&self) -> usize {
-        self.chunk.text.len()
+        self.buffer.len()
+    }
+
+    /// The text written since a size that `bytes` returned.
+    pub fn written_since(&self, bytes: usize) -> &[u8] {
+        self.buffer.get(bytes..).unwrap_or(&[])
     }
 
     /// The chunk, ended.
     pub fn finish(self) -> Chunk {
-        self.chunk
+        let text = match String::from_utf8(self.buffer) {
+            Ok(text) => text,
+            // Serializers write UTF-8; a replacement that moved the ends would still be readable text.
+            Err(error) => String::from_utf8_lossy(error.as_bytes()).into_owned(),
+        };
+        Chunk { first_sequence: self.first_sequence, text, ends: self.ends, natives: self.natives }
     }
 }

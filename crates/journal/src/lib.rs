@@ -3,5 +3,5 @@
 mod chunk;
 mod store;
 
-pub use chunk::{Chunk, ChunkBuilder};
+pub use chunk::{Chunk, ChunkBuilder, ChunkUpdate};
 pub use store::{AppendDone, ConversationStore, RunningTurn, UpdateBatch};

@@ -1,0 +1,46 @@
+//! The agents of this version, one line each.
+
+use crate::adapter::Adapter;
+use crate::replay::ReplayAdapter;
+use chat_grammar::{ChatError, Result};
+use serde::Deserialize;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+/// Options of the built-in runtime that agents read.
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct AgentOptions {
+    /// Folders whose recordings `replay` may open by absolute path.
+    pub replay_dirs: Vec<PathBuf>,
+    /// Folder of the recordings that come with the package.
+    pub bundled_recordings: Option<PathBuf>,
+}
+
+/// The agents that can be driven, by adapter id.
+#[derive(Debug)]
+pub struct Adapters {
+    adapters: Vec<(&'static str, Arc<dyn Adapter>)>,
+}
+
+impl Adapters {
+    /// The agents of this version.
+    pub fn new(options: AgentOptions) -> Self {
+        Self { adapters: vec![("replay", Arc::new(ReplayAdapter::new(options)))] }
+    }
+
+    /// The adapter that a contract names.
+    ///
+    /// # Errors
+    /// `UNSUPPORTED_EXECUTION_INPUT` at `agent.adapterId`.
+    pub fn get(&self, adapter_id: &str) -> Result<Arc<dyn Adapter>> {
+        match self.adapters.iter().find(|(id, _)| *id == adapter_id) {
+            Some((_, adapter)) => Ok(Arc::clone(adapter)),
+            None => {
+                let known: Vec<_> = self.adapters.iter().map(|(id, _)| *id).collect();
+                let problem = format!("{adapter_id:?} is no adapter of this version; there is: {}", known.join(", "));
+                Err(ChatError::unsupported("agent.adapterId", problem))
+            }
+        }
+    }
+}

@@ -1,0 +1,44 @@
+//! Events to ACP updates with our `_meta`, and their one serialization.
+
+mod extension;
+mod map;
+mod meta;
+mod write;
+
+pub use extension::ExtensionUpdate;
+pub use map::UpdateMapper;
+pub use meta::{CompactionMeta, CompactionPhase, Delta, ErrorMeta, Extra, InitMeta, McpServerStatus, Truncated};
+pub use write::{Native, Place, native_range, write_update};
+
+use crate::acp::SessionUpdate;
+
+/// An update before it has a place in a turn.
+#[derive(Debug, Clone)]
+pub struct Update {
+    pub body: Body,
+    pub extra: Extra,
+}
+
+/// The ACP part of an update.
+#[derive(Debug, Clone)]
+pub enum Body {
+    /// A variant of the official protocol.
+    Official(Box<SessionUpdate>),
+    /// One of ours.
+    Extension(Box<ExtensionUpdate>),
+}
+
+impl Update {
+    /// Whether it is a delta of text, reasoning or tool output: those may share a commit with what follows; any other update
+    /// commits at once.
+    pub fn is_delta(&self) -> bool {
+        match &self.body {
+            Body::Official(update) => match update.as_ref() {
+                SessionUpdate::AgentMessageChunk(_) | SessionUpdate::AgentThoughtChunk(_) => true,
+                SessionUpdate::ToolCallUpdate(_) => self.extra.delta.is_some(),
+                _ => false,
+            },
+            Body::Extension(_) => false,
+        }
+    }
+}

@@ -1,0 +1,2 @@
+/** The agents whose own messages this package understands. */
+export type Harness = "claude_code" | "codex" | "cursor" | "opencode" | "pi" | "acp";

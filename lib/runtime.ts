@@ -1,0 +1,110 @@
+import { resolve as resolvePath } from "node:path";
+import { checkCount, checkFunction, checkMembers, checkRecord, checkText, checkTextList, expected, invalidOption, optional, toJson } from "./checks.js";
+import { lifted, settle } from "./errors.js";
+import type { ExecutionContract } from "./execution.js";
+import { Hidden } from "./hidden.js";
+import type { NativeRuntimeOptions } from "./host.js";
+import { binding, type NativeRuntime } from "./native.js";
+
+/** @internal */
+export interface RuntimeState {
+  native: NativeRuntime;
+  resolve: NativeRuntimeOptions["resolve"] | undefined;
+}
+
+const runtimes = new Hidden<NativeChatRuntime, RuntimeState>();
+
+/** @internal What `Chat` hands to the core; undefined where the value is no runtime of this class. */
+export const nativeRuntime = (value: unknown): RuntimeState | undefined => runtimes.find(value);
+
+/** Drives the agents, in Rust. One runtime may serve several `Chat`s. */
+export class NativeChatRuntime {
+  /** @throws {@link ChatOptionsError} INVALID_OPTIONS; `path` names the member */
+  constructor(options: NativeRuntimeOptions = {}) {
+    const { resolve, ...passed } = checkRuntimeOptions(options, "");
+    const json = toJson(passed, "", invalidOption);
+    const { NativeRuntime } = binding();
+    runtimes.set(this, { native: lifted(() => new NativeRuntime(json)), resolve });
+  }
+
+  /** Ends the agents: politely, then by force. */
+  async close(): Promise<void> {
+    await settle(() => runtimes.get(this).native.close());
+  }
+}
+
+const OPTIONS = [
+  "resolve",
+  "installations",
+  "idleTimeoutMs",
+  "stateDir",
+  "replayDirs",
+  "inheritEnv",
+  "startLimitMs",
+  "requestLimitMs",
+  "idleLimitMs",
+  "retryLimitMs",
+];
+const LATER_OPTIONS = ["onPermissionRequest", "onElicitationRequest", "record"];
+
+/** @internal `prefix` is where the caller's options stand, such as `native`. */
+export function checkRuntimeOptions(value: unknown, prefix: string): NativeRuntimeOptions {
+  const options = checkRecord(value, prefix === "" ? "options" : prefix);
+  const at = (name: string): string => (prefix === "" ? name : `${prefix}.${name}`);
+  checkMembers(options, prefix, OPTIONS, LATER_OPTIONS);
+
+  const milliseconds = (name: string): number | undefined => optional(options[name], (given) => checkCount(given, at(name), 1));
+  const texts = (name: string): string[] | undefined => optional(options[name], (given) => checkTextList(given, at(name)));
+  optional(options.resolve, (given) => {
+    checkFunction(given, at("resolve"));
+  });
+  return {
+    resolve: options.resolve as NativeRuntimeOptions["resolve"],
+    installations: optional(options.installations, (given) => checkInstallations(given, at("installations"))),
+    idleTimeoutMs: milliseconds("idleTimeoutMs"),
+    stateDir: optional(options.stateDir, (given) => resolvePath(checkText(given, at("stateDir")))),
+    replayDirs: texts("replayDirs")?.map((folder) => resolvePath(folder)),
+    inheritEnv: texts("inheritEnv"),
+    startLimitMs: milliseconds("startLimitMs"),
+    requestLimitMs: milliseconds("requestLimitMs"),
+    idleLimitMs: milliseconds("idleLimitMs"),
+    retryLimitMs: milliseconds("retryLimitMs"),
+  };
+}
+
+function checkInstallations(value: unknown, path: string): NativeRuntimeOptions["installations"] {
+  for (const [adapter, installations] of Object.entries(checkRecord(value, path))) {
+    for (const [id, entry] of Object.entries(checkRecord(installations, `${path}.${adapter}`))) {
+      checkInstallation(entry, `${path}.${adapter}.${id}`);
+    }
+  }
+  return value as NativeRuntimeOptions["installations"];
+}
+
+function checkInstallation(value: unknown, path: string): void {
+  const installation = checkRecord(value, path);
+  checkMembers(installation, path, ["command", "args", "env"]);
+  checkText(installation.command, `${path}.command`);
+  optional(installation.args, (given) => checkTexts(given, `${path}.args`));
+  optional(installation.env, (given) => checkTexts(Object.values(checkRecord(given, `${path}.env`)), `${path}.env`));
+}
+
+function checkTexts(value: unknown, path: string): void {
+  if (!Array.isArray(value) || !value.every((entry) => typeof entry === "string")) {
+    throw invalidOption(path, expected("strings only", value));
+  }
+}
+
+const RESOLVED = ["credential", "env", "mcpServers", "instructions", "acpLaunch", "command", "args"];
+
+/**
+ * @internal Asks the host what the contract stands for, as JSON text; null where the runtime has no `resolve`. What the
+ * host throws passes through as it is.
+ */
+export async function resolveExecution(resolve: NativeRuntimeOptions["resolve"], contract: ExecutionContract): Promise<string | null> {
+  if (resolve === undefined) return null;
+  const answer = "native.resolve()";
+  const resolved = checkRecord(await resolve(contract), answer);
+  checkMembers(resolved, answer, RESOLVED);
+  return toJson(resolved, answer, invalidOption);
+}
