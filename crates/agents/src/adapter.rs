@@ -75,7 +75,7 @@ pub trait Adapter: Send + Sync + Debug {
 
 /// A native session of one conversation. It is driven by one task.
 #[async_trait]
-pub trait AgentSession: Send + Debug {
+pub trait AgentSession: Send + Sync + Debug {
     /// Which of the agent's streams its messages come on, such as `codex.app-server.notification`.
     fn source(&self) -> &str;
 

@@ -28,7 +28,12 @@ pub struct Native<'a> {
 
 /// Appends the update's JSON text to the buffer. The members stand in a fixed order; `native` is last and holds the agent's
 /// message word for word; where in the buffer it does is returned.
-pub fn write_update(update: &Update, place: Place<'_>, native: Option<Native<'_>>, buffer: &mut Vec<u8>) -> Option<Range<usize>> {
+pub fn write_update(
+    update: &Update,
+    place: Place<'_>,
+    native: Option<Native<'_>>,
+    buffer: &mut Vec<u8>,
+) -> Option<Range<usize>> {
     match &update.body {
         Body::Official(body) => append(body, buffer),
         Body::Extension(body) => append(body, buffer),

@@ -1,0 +1,208 @@
+//! A recording that is being played: one recorded turn a prompt.
+
+use super::Pace;
+use super::recording::Recording;
+use crate::adapter::{AgentMessage, AgentOutput, AgentSession, NativeCheckpoint};
+use async_trait::async_trait;
+use chat_grammar::event::{ChatEvent, EventKind, FailureClass, FinishReason, Side, Stop};
+use chat_grammar::records::TurnFailure;
+use chat_normalizers::{Normalizer, Options, normalizer};
+use serde_json::{Value, json};
+use std::time::Duration;
+use tokio::time::Instant;
+
+/// How many lines are handed over at once. Enough to make one commit of them, few enough that an interrupt is not kept waiting.
+const LINES_AT_ONCE: usize = 128;
+
+#[derive(Debug)]
+pub(super) struct ReplaySession {
+    recording: Recording,
+    pace: Pace,
+    normalizer: Box<dyn Normalizer>,
+    provider_session_id: String,
+    /// How many recorded turns have begun.
+    position: usize,
+    play: Option<Play>,
+    /// Events that wait for the next `next`.
+    pending: Vec<ChatEvent>,
+    closed: bool,
+}
+
+/// A recorded turn under way.
+#[derive(Debug)]
+struct Play {
+    segment: usize,
+    next_line: usize,
+    started: Instant,
+    /// The recorded time of the first line, in milliseconds.
+    origin_ms: u64,
+    done: bool,
+}
+
+impl ReplaySession {
+    pub(super) fn new(recording: Recording, pace: Pace, checkpoint: Option<&NativeCheckpoint>) -> Result<Self, String> {
+        let normalizer = normalizer(&recording.harness, Options::default())
+            .ok_or_else(|| format!("recordings of {:?} cannot be read by this version", recording.harness))?;
+        let position = checkpoint.and_then(|checkpoint| checkpoint.data["position"].as_u64()).unwrap_or(0);
+        let mut session = Self {
+            recording,
+            pace,
+            normalizer,
+            provider_session_id: checkpoint.map_or_else(|| "replay".to_owned(), |from| from.provider_session_id.clone()),
+            position: usize::try_from(position).unwrap_or(usize::MAX),
+            play: None,
+            pending: Vec::new(),
+            closed: false,
+        };
+        session.skip_played();
+        Ok(session)
+    }
+
+    // What was played before a restart is read again, so that later messages mean what they meant.
+    fn skip_played(&mut self) {
+        let mut ignored = Vec::new();
+        for segment in self.recording.segments.iter().take(self.position) {
+            for line in segment.lines.iter().filter_map(|index| self.recording.line(*index)) {
+                if let Some(side) = line.channel.side() {
+                    self.normalizer.push(&line.text, side, &mut ignored);
+                    ignored.clear();
+                }
+            }
+        }
+    }
+
+    /// Reads on to the first line that is not due yet.
+    fn read(&mut self) -> Vec<AgentMessage> {
+        let mut messages = Vec::new();
+        let Some(play) = &mut self.play else { return messages };
+        let Some(segment) = self.recording.segments.get(play.segment) else { return messages };
+        let now = Instant::now();
+        for _ in 0..LINES_AT_ONCE {
+            let Some(line) = segment.lines.get(play.next_line).and_then(|index| self.recording.line(*index)) else { break };
+            if self.pace == Pace::Recorded && play.due(line.at_ms) > now {
+                break;
+            }
+            play.next_line += 1;
+            let Some(side) = line.channel.side() else { continue };
+            let mut events = Vec::new();
+            self.normalizer.push(&line.text, side, &mut events);
+            for event in &events {
+                match &event.kind {
+                    EventKind::Done { .. } if event.parent_tool_call_id.is_none() => play.done = true,
+                    EventKind::SessionInit(init) => {
+                        if let Some(id) = &init.provider_session_id {
+                            self.provider_session_id.clone_from(id);
+                        }
+                    }
+                    _ => {}
+                }
+            }
+            if !events.is_empty() {
+                messages.push(AgentMessage { native: (side == Side::Agent).then(|| line.text.into_owned()), events });
+            }
+        }
+        messages
+    }
+
+    /// When the next line is due; `None` where the recorded turn has no more.
+    fn next_due(&self) -> Option<Instant> {
+        let play = self.play.as_ref()?;
+        let index = self.recording.segments.get(play.segment)?.lines.get(play.next_line)?;
+        match self.pace {
+            Pace::Instant => Some(play.started),
+            Pace::Recorded => self.recording.line(*index).map(|line| play.due(line.at_ms)),
+        }
+    }
+
+    fn end(&mut self, reason: FinishReason, failure: TurnFailure) -> AgentOutput {
+        let mut events = std::mem::take(&mut self.pending);
+        self.normalizer.finish(reason, &mut events);
+        self.play = None;
+        AgentOutput::Ended { events, failure }
+    }
+}
+
+impl Play {
+    fn due(&self, at_ms: u64) -> Instant {
+        self.started + Duration::from_millis(at_ms.saturating_sub(self.origin_ms))
+    }
+}
+
+#[async_trait]
+impl AgentSession for ReplaySession {
+    fn source(&self) -> &str {
+        self.normalizer.source()
+    }
+
+    fn checkpoint(&self) -> Option<NativeCheckpoint> {
+        let provider_session_id = self.provider_session_id.clone();
+        (self.position > 0).then(|| NativeCheckpoint { provider_session_id, data: json!({ "position": self.position }) })
+    }
+
+    // A recording's late words are there at once, or in their recorded time outside the turn.
+    fn quiet_window(&self) -> Duration {
+        Duration::ZERO
+    }
+
+    async fn start_turn(&mut self, _: &Value) -> Result<(), TurnFailure> {
+        let Some(first) = self.recording.segments.get(self.position) else {
+            let message = format!("the recording has {} turns and all were played", self.recording.segments.len());
+            return Err(TurnFailure::new(FailureClass::Runtime, "replay_exhausted", message, false));
+        };
+        let origin = first.lines.first().and_then(|index| self.recording.line(*index));
+        self.play = Some(Play {
+            segment: self.position,
+            next_line: 0,
+            started: Instant::now(),
+            origin_ms: origin.map_or(0, |line| line.at_ms),
+            done: false,
+        });
+        self.position += 1;
+        Ok(())
+    }
+
+    async fn next(&mut self) -> AgentOutput {
+        if self.closed {
+            let failure = TurnFailure::new(FailureClass::Runtime, "agent_exited", "the replay was closed", true);
+            return self.end(FinishReason::Cancelled, failure);
+        }
+        if !self.pending.is_empty() {
+            return AgentOutput::Messages(vec![AgentMessage { native: None, events: std::mem::take(&mut self.pending) }]);
+        }
+        loop {
+            match self.next_due() {
+                Some(due) => {
+                    if self.pace == Pace::Recorded {
+                        tokio::time::sleep_until(due).await;
+                    }
+                    let messages = self.read();
+                    if !messages.is_empty() {
+                        return AgentOutput::Messages(messages);
+                    }
+                }
+                None if self.play.as_ref().is_some_and(|play| !play.done) => {
+                    let message = "the recording ends before the turn does, as where the agent's process ended";
+                    let failure = TurnFailure::new(FailureClass::Transport, "agent_exited", message, true);
+                    return self.end(FinishReason::Error, failure);
+                }
+                None => std::future::pending().await,
+            }
+        }
+    }
+
+    async fn interrupt(&mut self) {
+        if self.play.take().is_none_or(|play| play.done) {
+            return;
+        }
+        self.normalizer.finish(FinishReason::Cancelled, &mut self.pending);
+        let is_done = |event: &ChatEvent| matches!(event.kind, EventKind::Done { .. }) && event.parent_tool_call_id.is_none();
+        if !self.pending.iter().any(is_done) {
+            let done = EventKind::Done { stop_reason: Stop::Cancelled, native_stop_reason: None };
+            self.pending.push(done.into());
+        }
+    }
+
+    async fn close(&mut self) {
+        self.closed = true;
+    }
+}

@@ -1,0 +1,148 @@
+//! What all parts of a chat share.
+
+use crate::clock::Clock;
+use crate::driver::Command;
+use crate::executions::Executions;
+use crate::options::ChatOptions;
+use crate::tail::{Tail, TurnEnd};
+use chat_agents::Adapters;
+use chat_grammar::records::{TurnRecord, TurnStatus};
+use chat_grammar::{ChatError, ErrorCode, Result};
+use chat_journal::ConversationStore;
+use std::collections::HashMap;
+use std::fmt;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+use tokio::sync::mpsc::UnboundedSender;
+
+/// Told of every turn that begins or is sealed.
+pub type OnTurn = Arc<dyn Fn(&TurnRecord) + Send + Sync>;
+
+/// How often a turn that another process drives is looked at.
+pub(crate) const FOREIGN_TURN_POLL: Duration = Duration::from_millis(200);
+
+/// A turn by its conversation's id and its own.
+type TurnKey = (Arc<str>, Arc<str>);
+
+pub(crate) struct Core {
+    pub(crate) options: ChatOptions,
+    pub(crate) store: Arc<dyn ConversationStore>,
+    pub(crate) adapters: Arc<Adapters>,
+    pub(crate) executions: Executions,
+    pub(crate) clock: Clock,
+    pub(crate) on_turn: Option<OnTurn>,
+    pub(crate) runtime: tokio::runtime::Handle,
+    /// How many subscriptions are open.
+    pub(crate) subscriptions: AtomicUsize,
+    pub(crate) drivers: Mutex<HashMap<Arc<str>, UnboundedSender<Command>>>,
+    tails: Mutex<HashMap<TurnKey, Arc<Tail>>>,
+    closed: AtomicBool,
+}
+
+impl fmt::Debug for Core {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.debug_struct("Core").field("options", &self.options).finish_non_exhaustive()
+    }
+}
+
+impl Core {
+    pub(crate) fn new(
+        options: ChatOptions,
+        store: Arc<dyn ConversationStore>,
+        adapters: Arc<Adapters>,
+        clock: Clock,
+        on_turn: Option<OnTurn>,
+        runtime: tokio::runtime::Handle,
+    ) -> Self {
+        Self {
+            options,
+            store,
+            adapters,
+            executions: Executions::default(),
+            clock,
+            on_turn,
+            runtime,
+            subscriptions: AtomicUsize::new(0),
+            drivers: Mutex::default(),
+            tails: Mutex::default(),
+            closed: AtomicBool::new(false),
+        }
+    }
+
+    pub(crate) fn owner(&self) -> &str {
+        &self.options.owner_user_id
+    }
+
+    /// Marks the chat closed; true where it was open.
+    pub(crate) fn mark_closed(&self) -> bool {
+        !self.closed.swap(true, Ordering::SeqCst)
+    }
+
+    /// # Errors
+    /// `CHAT_CLOSED`.
+    pub(crate) fn check_open(&self) -> Result<()> {
+        if self.closed.load(Ordering::SeqCst) {
+            return Err(ChatError::new(ErrorCode::ChatClosed, "the chat is closed: create a new host to go on"));
+        }
+        Ok(())
+    }
+
+    pub(crate) fn announce(&self, turn: &TurnRecord) {
+        if let Some(on_turn) = &self.on_turn {
+            on_turn(turn);
+        }
+    }
+
+    /// Makes a turn that begins here known to its subscribers.
+    pub(crate) fn add_tail(&self, conversation_id: &Arc<str>, turn_id: &Arc<str>) -> Arc<Tail> {
+        let tail = Arc::<Tail>::default();
+        self.tails().insert((Arc::clone(conversation_id), Arc::clone(turn_id)), Arc::clone(&tail));
+        tail
+    }
+
+    /// The live end of a turn that runs here.
+    pub(crate) fn tail(&self, conversation_id: &str, turn_id: &str) -> Option<Arc<Tail>> {
+        self.tails().get(&(Arc::from(conversation_id), Arc::from(turn_id))).cloned()
+    }
+
+    /// The turns of a conversation that run here.
+    pub(crate) fn tails_of(&self, conversation_id: &str) -> Vec<(Arc<str>, Arc<Tail>)> {
+        let tails = self.tails();
+        let of_conversation = tails.iter().filter(|((conversation, _), _)| conversation.as_ref() == conversation_id);
+        of_conversation.map(|((_, turn), tail)| (Arc::clone(turn), Arc::clone(tail))).collect()
+    }
+
+    /// Ends a turn for those who watch it. From then on it is read from the journal.
+    pub(crate) fn end_turn(&self, conversation_id: &Arc<str>, turn_id: &Arc<str>, tail: &Tail, end: TurnEnd) {
+        tail.end(end);
+        self.tails().remove(&(Arc::clone(conversation_id), Arc::clone(turn_id)));
+    }
+
+    /// The sealed turn; waits for its end.
+    ///
+    /// # Errors
+    /// `TURN_NOT_FOUND`, `STORE_ERROR`.
+    pub(crate) async fn completion(&self, conversation_id: &str, turn_id: &str) -> Result<Arc<TurnRecord>> {
+        if let Some(tail) = self.tail(conversation_id, turn_id) {
+            return tail.wait_for_end().await;
+        }
+        loop {
+            let turn = self.store.get_turn(self.owner(), conversation_id, turn_id).await?;
+            let turn = turn.ok_or_else(|| ChatError::turn_not_found(conversation_id, turn_id))?;
+            if turn.status != TurnStatus::Running {
+                return Ok(Arc::new(turn));
+            }
+            self.check_open()?;
+            tokio::time::sleep(FOREIGN_TURN_POLL).await;
+        }
+    }
+
+    pub(crate) fn lock_drivers(&self) -> MutexGuard<'_, HashMap<Arc<str>, UnboundedSender<Command>>> {
+        self.drivers.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn tails(&self) -> MutexGuard<'_, HashMap<TurnKey, Arc<Tail>>> {
+        self.tails.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
