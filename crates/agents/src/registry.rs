@@ -2,10 +2,11 @@
 
 use crate::adapter::Adapter;
 use crate::replay::ReplayAdapter;
-use chat_grammar::{ChatError, Result};
+use chat_grammar::{ChatError, ErrorCode, Result};
 use serde::Deserialize;
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 /// Options of the built-in runtime that agents read.
 #[derive(Debug, Clone, Default, Deserialize)]
@@ -20,20 +21,29 @@ pub struct AgentOptions {
 /// The agents that can be driven, by adapter id.
 #[derive(Debug)]
 pub struct Adapters {
+    closed: AtomicBool,
     adapters: Vec<(&'static str, Arc<dyn Adapter>)>,
 }
 
 impl Adapters {
     /// The agents of this version.
     pub fn new(options: AgentOptions) -> Self {
-        Self { adapters: vec![("replay", Arc::new(ReplayAdapter::new(options)))] }
+        Self { closed: AtomicBool::new(false), adapters: vec![("replay", Arc::new(ReplayAdapter::new(options)))] }
+    }
+
+    /// Gives no more adapters.
+    pub fn close(&self) {
+        self.closed.store(true, Ordering::SeqCst);
     }
 
     /// The adapter that a contract names.
     ///
     /// # Errors
-    /// `UNSUPPORTED_EXECUTION_INPUT` at `agent.adapterId`.
+    /// `UNSUPPORTED_EXECUTION_INPUT` at `agent.adapterId`, `CHAT_CLOSED`.
     pub fn get(&self, adapter_id: &str) -> Result<Arc<dyn Adapter>> {
+        if self.closed.load(Ordering::SeqCst) {
+            return Err(ChatError::new(ErrorCode::ChatClosed, "the runtime is closed"));
+        }
         match self.adapters.iter().find(|(id, _)| *id == adapter_id) {
             Some((_, adapter)) => Ok(Arc::clone(adapter)),
             None => {

@@ -1,0 +1,294 @@
+//! Events to updates to one text, and back to the parts of a message.
+
+use chat_grammar::acp::{
+    ContentBlock, PlanEntry, PlanEntryPriority, PlanEntryStatus, SessionUpdate, ToolCallContent, ToolKind,
+};
+use chat_grammar::event::{
+    ChatEvent, CompactionFinished, ErrorEvent, EventKind, FailureClass, McpTool, PermissionChoice, PermissionRequested,
+    PermissionResolved, ToolCompleted, ToolStarted, ToolUpdated, Trigger, Visibility,
+};
+use chat_grammar::transcript::Transcript;
+use chat_grammar::update::{Native, Place, Update, UpdateMapper, native_range, write_update};
+use chat_grammar::usage::{ContextFullness, TokenCounts, UsageModel, UsageOperation, UsageRecord};
+use proptest::prelude::*;
+use serde_json::{Value, json};
+
+fn texts(events: Vec<EventKind>) -> Vec<String> {
+    let mut mapper = UpdateMapper::new("conversation", "turn");
+    let mut updates = Vec::new();
+    events.into_iter().for_each(|event| mapper.push(event.into(), &mut updates));
+    updates.iter().zip(1..).map(|(update, sequence)| text(update, sequence, None)).collect()
+}
+
+fn text(update: &Update, sequence: u64, native: Option<Native<'_>>) -> String {
+    let place = Place { conversation_id: "conversation", turn_id: "turn", sequence, at: 1_796_063_040_000 + sequence as i64 };
+    let mut buffer = Vec::new();
+    write_update(update, place, native, &mut buffer);
+    String::from_utf8(buffer).expect("updates are UTF-8")
+}
+
+fn parts(events: Vec<EventKind>) -> Value {
+    let mut transcript = Transcript::new();
+    texts(events).iter().for_each(|update| transcript.add(update));
+    serde_json::from_str(transcript.parts_json().get()).expect("parts are JSON")
+}
+
+fn say(text: &str, message_id: &str) -> EventKind {
+    EventKind::TextDelta { text: text.to_owned(), message_id: Some(message_id.to_owned()) }
+}
+
+fn started(id: &str) -> EventKind {
+    EventKind::ToolStarted(ToolStarted {
+        tool_call_id: id.to_owned(),
+        tool_name: "Bash".to_owned(),
+        title: "ls".to_owned(),
+        kind: ToolKind::Execute,
+        input: json!({ "command": "ls" }),
+        pending: false,
+        content: Vec::new(),
+        locations: Vec::new(),
+        mcp: None,
+    })
+}
+
+fn output(id: &str, piece: &str) -> EventKind {
+    EventKind::ToolUpdated(ToolUpdated {
+        tool_call_id: id.to_owned(),
+        output_delta: Some(piece.to_owned()),
+        ..ToolUpdated::default()
+    })
+}
+
+fn completed(id: &str, output: &str) -> EventKind {
+    EventKind::ToolCompleted(ToolCompleted {
+        tool_call_id: id.to_owned(),
+        is_error: false,
+        title: None,
+        input: None,
+        output: json!({ "exitCode": 0, "output": output }),
+        content: vec![ToolCallContent::from(output)],
+        locations: None,
+        mcp: None,
+        duration_ms: None,
+    })
+}
+
+fn step(id: &str, operation: UsageOperation) -> EventKind {
+    EventKind::UsageFinal {
+        usage: UsageRecord {
+            id: id.to_owned(),
+            operation,
+            model: UsageModel::default(),
+            source: "test".to_owned(),
+            exact: true,
+            billable: operation != UsageOperation::ContextSnapshot,
+            tokens: TokenCounts { input_tokens: Some(10), ..TokenCounts::default() },
+            reasoning_tokens: None,
+            cache_write1h_tokens: None,
+            native_cost_usd: None,
+            context: ContextFullness { used: Some(10), size: Some(100) },
+            parent_tool_call_id: None,
+            raw: json!({ "input": 10 }),
+        },
+    }
+}
+
+#[test]
+fn an_update_is_the_official_one_with_our_meta_and_the_native_message_word_for_word() {
+    let mut updates = Vec::new();
+    UpdateMapper::new("conversation", "turn").push(say("Hi \"there\"\n", "m1").into(), &mut updates);
+    let native = r#"{"big": 9007199254740993, "float":1.0,"text":"\u2028"}"#;
+    let json = text(&updates[0], 7, Some(Native { source: "agent.stream", message: native }));
+    assert_eq!(
+        json,
+        format!(
+            concat!(
+                r#"{{"sessionUpdate":"agent_message_chunk","content":{{"type":"text","text":"Hi \"there\"\n"}},"messageId":"m1","#,
+                r#""_meta":{{"amalgm":{{"at":1796063040007,"conversationId":"conversation","turnId":"turn","sequence":7,"#,
+                r#""native":{{"source":"agent.stream","message":{}}}}}}}}}"#
+            ),
+            native
+        )
+    );
+    let (start, end) = native_range(&json).expect("the message is found again");
+    assert_eq!(&json[start..end], native);
+}
+
+#[test]
+fn every_official_update_is_read_by_the_official_types() {
+    let events = vec![
+        say("a", "m"),
+        EventKind::ReasoningDelta { text: "b".to_owned(), message_id: None, visibility: Visibility::Summary },
+        EventKind::Content { block: ContentBlock::from("c"), message_id: None },
+        started("t"),
+        output("t", "x"),
+        completed("t", "x"),
+        EventKind::Plan { entries: vec![PlanEntry::new("do", PlanEntryPriority::Medium, PlanEntryStatus::Pending)] },
+        EventKind::CompactionStarted { compaction_id: "c".to_owned(), trigger: Some(Trigger::Auto), pre_tokens: Some(1) },
+        EventKind::CompactionFinished(CompactionFinished {
+            compaction_id: "c".to_owned(),
+            trigger: Some(Trigger::Auto),
+            pre_tokens: Some(1),
+            post_tokens: Some(1),
+            duration_ms: Some(1),
+            summary: Some("s".to_owned()),
+            failed: false,
+        }),
+        EventKind::SessionInit(Default::default()),
+        EventKind::Title { title: "t".to_owned() },
+        EventKind::Mode { mode_id: "m".to_owned() },
+        EventKind::Commands { commands: Vec::new() },
+        EventKind::Config { options: Vec::new() },
+        EventKind::Warning { message: "careful\nmore".to_owned(), detail: None, retry: None },
+        EventKind::Error(ErrorEvent {
+            message: String::new(),
+            class: FailureClass::Model,
+            reason: "overloaded".to_owned(),
+            retryable: true,
+        }),
+    ];
+    let texts = texts(events);
+    assert_eq!(texts.len(), 16);
+    for text in &texts {
+        serde_json::from_str::<SessionUpdate>(text).unwrap_or_else(|error| panic!("{text}: {error}"));
+    }
+    assert!(texts[15].contains(r#""title":"The agent gave no message""#), "a notice is never without a title");
+}
+
+#[test]
+fn requests_and_steps_are_our_own_variants() {
+    let events = vec![
+        EventKind::PermissionRequested(PermissionRequested {
+            request_id: "0".to_owned(),
+            tool_call_id: Some("t".to_owned()),
+            action: "Bash".to_owned(),
+            title: "rm".to_owned(),
+            kind: ToolKind::Execute,
+            input: json!({ "command": "rm" }),
+            options: vec![PermissionChoice {
+                option_id: "accept".to_owned(),
+                name: "Allow".to_owned(),
+                kind: "allow_once".to_owned(),
+            }],
+        }),
+        EventKind::PermissionResolved(PermissionResolved {
+            request_id: "0".to_owned(),
+            tool_call_id: Some("t".to_owned()),
+            option_id: Some("accept".to_owned()),
+            approved: true,
+            reason: None,
+        }),
+        step("s1", UsageOperation::ChatStep),
+        step("s1", UsageOperation::ChatStep),
+        step("s2", UsageOperation::ContextSnapshot),
+    ];
+    let updates: Vec<Value> = texts(events).iter().map(|text| serde_json::from_str(text).expect("JSON")).collect();
+    let kinds: Vec<_> = updates.iter().map(|update| update["sessionUpdate"].as_str().unwrap_or("")).collect();
+    // A step that is reported again counts once; a snapshot is no step.
+    assert_eq!(kinds, ["permission_request", "permission_response", "usage_step", "usage_update", "usage_update"]);
+    assert_eq!(updates[0]["requestId"], updates[1]["requestId"]);
+    assert_eq!(updates[0]["severity"], "high");
+    assert_eq!(updates[1]["outcome"], json!({ "outcome": "selected", "optionId": "accept" }));
+    assert_eq!(updates[2]["step"]["index"], 0);
+    assert_eq!(updates[3]["_meta"]["amalgm"]["usage"]["id"], "s1");
+}
+
+#[test]
+fn text_is_joined_by_message_and_split_by_what_comes_between() {
+    let parts = parts(vec![say("a", "1"), say("b", "1"), started("t"), say("c", "1"), say("d", "2")]);
+    let texts: Vec<_> = parts.as_array().expect("a list").iter().filter_map(|part| part["text"].as_str()).collect();
+    assert_eq!(texts, ["ab", "c", "d"]);
+}
+
+#[test]
+fn a_subagents_words_are_none_of_the_message() {
+    let mut mapper = UpdateMapper::new("conversation", "turn");
+    let mut updates = Vec::new();
+    let child = ChatEvent { kind: say("secret", "1"), parent_tool_call_id: Some("t".to_owned()) };
+    mapper.push(child, &mut updates);
+    let mut transcript = Transcript::new();
+    updates.iter().for_each(|update| transcript.add(&text(update, 1, None)));
+    assert!(transcript.is_empty());
+    assert_eq!(transcript.last_sequence(), 1);
+}
+
+#[test]
+fn a_tool_call_comes_together() {
+    let mcp = Some(McpTool { server: "files".to_owned(), tool: "read".to_owned() });
+    let mut end = completed("t", "done");
+    if let EventKind::ToolCompleted(tool) = &mut end {
+        tool.mcp = mcp;
+    }
+    let parts = parts(vec![started("t"), output("t", "do"), output("t", "ne"), end]);
+    assert_eq!(
+        parts,
+        json!([{
+            "type": "tool", "toolCallId": "t", "name": "Bash", "title": "ls", "kind": "execute", "status": "completed",
+            "input": { "command": "ls" }, "output": { "exitCode": 0, "output": "done" },
+            "content": [{ "type": "content", "content": { "type": "text", "text": "done" } }],
+            "mcp": { "server": "files", "tool": "read" }, "parentToolCallId": null, "permission": null,
+            "startedAt": "2026-11-30T18:24:00.001Z", "finishedAt": "2026-11-30T18:24:00.004Z", "durationMs": 3
+        }])
+    );
+}
+
+#[test]
+fn a_call_that_never_ended_shows_what_was_streamed() {
+    let mut transcript = Transcript::new();
+    texts(vec![started("t"), output("t", "half")]).iter().for_each(|update| transcript.add(update));
+    transcript.close_open_tools();
+    let parts: Value = serde_json::from_str(transcript.parts_json().get()).expect("JSON");
+    assert_eq!(parts[0]["status"], "failed");
+    assert_eq!(parts[0]["content"][0]["content"]["text"], "half");
+}
+
+#[test]
+fn long_streamed_output_is_not_repeated_at_the_end() {
+    let piece = "0123456789abcdef".repeat(4096);
+    let whole = piece.repeat(20);
+    let mut events = vec![started("t")];
+    events.extend((0..20).map(|_| output("t", &piece)));
+    events.push(completed("t", &whole));
+    let texts = texts(events);
+    let last: Value = serde_json::from_str(texts.last().expect("updates")).expect("JSON");
+    assert_eq!(last["_meta"]["amalgm"]["truncated"]["bytes"], whole.len());
+    let shown = last["content"][0]["content"]["text"].as_str().expect("text");
+    assert!(shown.len() < 200_000 && shown.starts_with("0123") && shown.ends_with("cdef"));
+    let streamed: usize = texts
+        .iter()
+        .filter_map(|text| {
+            let update: Value = serde_json::from_str(text).ok()?;
+            Some(update["_meta"]["amalgm"]["delta"]["output"].as_str()?.len())
+        })
+        .sum();
+    assert_eq!(streamed, whole.len(), "the deltas are the whole");
+}
+
+proptest! {
+    #[test]
+    fn adding_updates_again_changes_nothing(words in prop::collection::vec(("[a-z ]{0,8}", 0..3_u8), 1..20), again in 0..20_usize) {
+        let events = words.iter().map(|(text, message)| say(text, &message.to_string())).collect();
+        let updates = texts(events);
+        let mut once = Transcript::new();
+        updates.iter().for_each(|update| once.add(update));
+        let mut twice = Transcript::new();
+        updates.iter().take(again).for_each(|update| twice.add(update));
+        updates.iter().for_each(|update| twice.add(update));
+        let once = once.parts_json();
+        let twice = twice.parts_json();
+        prop_assert_eq!(once.get(), twice.get());
+    }
+
+    #[test]
+    fn any_text_survives_the_way_to_the_message(text in "\\PC*") {
+        let parts = parts(vec![say(&text, "m")]);
+        prop_assert_eq!(parts[0]["text"].as_str(), Some(text.as_str()));
+    }
+
+    #[test]
+    fn what_is_no_update_changes_nothing(text in "\\PC*") {
+        let mut transcript = Transcript::new();
+        transcript.add(&text);
+        prop_assert!(transcript.is_empty());
+    }
+}

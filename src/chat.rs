@@ -1,0 +1,220 @@
+//! `Chat` and `ChatSession`.
+
+use crate::error::{json, to_napi};
+use crate::promise::{answer, runtime};
+use crate::runtime::NativeRuntime;
+use crate::store::NativeStore;
+use crate::subscription::NativeSubscription;
+use chat_grammar::records::TurnRecord;
+use chat_grammar::Result;
+use chat_journal::ConversationStore;
+use chat_session::{AskTime, Chat, ChatOptions, ChatPorts, Clock, OnTurn};
+use napi::Env;
+use napi::bindgen_prelude::{AsyncBlock, Function, ToNapiValue};
+use napi::threadsafe_function::ThreadsafeFunctionCallMode;
+use napi_derive::napi;
+use serde_json::json as value;
+use std::future::Future;
+use std::sync::Arc;
+
+/// The conversations of one owner. Commands whose order matters take their place at the call; their answer is the promise.
+#[napi]
+pub struct NativeChat {
+    chat: Chat,
+}
+
+type Answer<T> = napi::Result<AsyncBlock<T>>;
+
+impl NativeChat {
+    fn ask<T, F>(&self, env: &Env, question: impl FnOnce(Chat) -> F) -> Answer<T>
+    where
+        T: ToNapiValue + Send + 'static,
+        F: Future<Output = Result<T>> + Send + 'static,
+    {
+        answer(env, question(self.chat.clone()))
+    }
+}
+
+#[napi]
+impl NativeChat {
+    /// Options as JSON: `{ownerUserId, journal?, subscriberBuffer?}`. `clock`: milliseconds since 1970, NaN where it failed.
+    /// Both callbacks must not throw, and neither keeps the process alive.
+    #[napi(constructor, catch_unwind)]
+    pub fn new(
+        options_json: String,
+        store: &NativeStore,
+        agents: &NativeRuntime,
+        clock: Option<Function<'_, (), f64>>,
+        on_turn: Option<Function<'_, String, ()>>,
+    ) -> napi::Result<Self> {
+        let mut options = ChatOptions::from_json(&options_json).map_err(to_napi)?;
+        options.idle_limit_ms = agents.limits.idle_limit_ms.unwrap_or(options.idle_limit_ms);
+        options.idle_timeout_ms = agents.limits.idle_timeout_ms.unwrap_or(options.idle_timeout_ms);
+        let ports = ChatPorts {
+            store: Arc::clone(&store.store) as Arc<dyn ConversationStore>,
+            adapters: Arc::clone(&agents.adapters),
+            clock: clock.map(host_clock).transpose()?.unwrap_or(Clock::System),
+            on_turn: on_turn.map(turn_listener).transpose()?,
+            runtime: runtime().map_err(to_napi)?,
+        };
+        Ok(Self { chat: Chat::new(options, ports) })
+    }
+
+    #[napi(catch_unwind, ts_return_type = "Promise<string>")]
+    pub fn prepare_execution(
+        &self,
+        env: &Env,
+        id: String,
+        contract_json: String,
+        resolved_json: Option<String>,
+    ) -> Answer<String> {
+        self.ask(env, |chat| async move {
+            json(&chat.prepare_execution(&id, &contract_json, resolved_json.as_deref()).await?)
+        })
+    }
+
+    #[napi(catch_unwind, ts_return_type = "Promise<string>")]
+    pub fn start_session(&self, env: &Env, options_json: String) -> Answer<String> {
+        self.ask(env, |chat| async move { json(&chat.start_session(&options_json).await?) })
+    }
+
+    #[napi(catch_unwind, ts_return_type = "Promise<string>")]
+    pub fn resume_session(&self, env: &Env, options_json: String) -> Answer<String> {
+        self.ask(env, |chat| async move { json(&chat.resume_session(&options_json).await?) })
+    }
+
+    #[napi(catch_unwind, ts_return_type = "Promise<string>")]
+    pub fn get_conversation(&self, env: &Env, id: String) -> Answer<String> {
+        self.ask(env, |chat| async move { json(&chat.conversation(&id).await?) })
+    }
+
+    /// `{conversation, latestTurn}`.
+    #[napi(catch_unwind, ts_return_type = "Promise<string>")]
+    pub fn resume_stored_session(&self, env: &Env, id: String, resolved_json: Option<String>) -> Answer<String> {
+        self.ask(env, |chat| async move {
+            let (conversation, latest_turn) = chat.resume_stored_session(&id, resolved_json.as_deref()).await?;
+            json(&value!({ "conversation": conversation, "latestTurn": latest_turn }))
+        })
+    }
+
+    #[napi(catch_unwind, ts_return_type = "Promise<string>")]
+    pub fn recover_interrupted_turns(&self, env: &Env) -> Answer<String> {
+        self.ask(env, |chat| async move { json(&chat.recover_interrupted_turns().await?) })
+    }
+
+    #[napi(catch_unwind, ts_return_type = "Promise<string>")]
+    pub fn page_conversations(&self, env: &Env, options_json: String) -> Answer<String> {
+        self.ask(env, |chat| async move { json(&chat.page_conversations(&options_json).await?) })
+    }
+
+    #[napi(catch_unwind, ts_return_type = "Promise<void>")]
+    pub fn archive_session(&self, env: &Env, id: String) -> Answer<()> {
+        self.ask(env, |chat| async move { chat.archive_session(&id).await })
+    }
+
+    #[napi(catch_unwind, ts_return_type = "Promise<string>")]
+    pub fn mark_seen(&self, env: &Env, id: String) -> Answer<String> {
+        self.ask(env, |chat| async move { json(&chat.mark_seen(&id).await?) })
+    }
+
+    /// The running turn, `null` as JSON where there is none.
+    #[napi(catch_unwind, ts_return_type = "Promise<string>")]
+    pub fn active_turn(&self, env: &Env, id: String) -> Answer<String> {
+        self.ask(env, |chat| async move { json(&chat.active_turn(&id).await?) })
+    }
+
+    #[napi(catch_unwind, ts_return_type = "Promise<string>")]
+    pub fn latest_turn(&self, env: &Env, id: String) -> Answer<String> {
+        self.ask(env, |chat| async move { json(&chat.latest_turn(&id).await?) })
+    }
+
+    /// The id of the turn, once the prompt is stored.
+    #[napi(catch_unwind, ts_return_type = "Promise<string>")]
+    pub fn send(&self, env: &Env, session_id: String, options_json: String) -> Answer<String> {
+        answer(env, self.chat.send(&session_id, options_json))
+    }
+
+    #[napi(catch_unwind)]
+    pub fn subscribe(&self, conversation_id: String, turn_id: String, after_sequence: f64) -> NativeSubscription {
+        // The facade lets only safe integers pass.
+        NativeSubscription::new(self.chat.subscribe(conversation_id, turn_id, after_sequence as u64))
+    }
+
+    /// How many subscriptions are open.
+    #[napi(catch_unwind)]
+    pub fn subscription_count(&self) -> u32 {
+        u32::try_from(self.chat.subscription_count()).unwrap_or(u32::MAX)
+    }
+
+    /// The sealed turn; waits for its end.
+    #[napi(catch_unwind, ts_return_type = "Promise<string>")]
+    pub fn completion(&self, env: &Env, conversation_id: String, turn_id: String) -> Answer<String> {
+        self.ask(env, |chat| async move { json(&chat.completion(&conversation_id, &turn_id).await?) })
+    }
+
+    #[napi(catch_unwind, ts_return_type = "Promise<void>")]
+    pub fn interrupt(&self, env: &Env, session_id: String) -> Answer<()> {
+        answer(env, self.chat.interrupt(&session_id))
+    }
+
+    #[napi(catch_unwind, ts_return_type = "Promise<string>")]
+    pub fn inspect(&self, env: &Env, session_id: String) -> Answer<String> {
+        self.ask(env, |chat| async move { json(&chat.inspect(&session_id).await?) })
+    }
+
+    #[napi(catch_unwind, ts_return_type = "Promise<string>")]
+    pub fn messages(&self, env: &Env, session_id: String) -> Answer<String> {
+        self.ask(env, |chat| async move { json(&chat.messages(&session_id).await?) })
+    }
+
+    #[napi(catch_unwind, ts_return_type = "Promise<string>")]
+    pub fn usage_steps(&self, env: &Env, session_id: String, turn_id: Option<String>) -> Answer<String> {
+        self.ask(env, |chat| async move { json(&chat.usage_steps(&session_id, turn_id.as_deref()).await?) })
+    }
+
+    #[napi(catch_unwind, ts_return_type = "Promise<string>")]
+    pub fn update_title(&self, env: &Env, session_id: String, title: String) -> Answer<String> {
+        self.ask(env, |chat| async move { json(&chat.update_title(&session_id, title).await?) })
+    }
+
+    #[napi(catch_unwind, ts_return_type = "Promise<void>")]
+    pub fn close_session(&self, env: &Env, session_id: String) -> Answer<()> {
+        answer(env, self.chat.close_session(&session_id))
+    }
+
+    /// Ends the agents and seals running turns. The store stays open.
+    #[napi(catch_unwind, ts_return_type = "Promise<void>")]
+    pub fn close(&self, env: &Env) -> Answer<()> {
+        self.ask(env, |chat| async move {
+            chat.close().await;
+            Ok(())
+        })
+    }
+
+    /// For a process that ends now: returns once all that was accepted is committed.
+    #[napi(catch_unwind)]
+    pub fn shutdown(&self) {
+        self.chat.shutdown();
+    }
+}
+
+fn host_clock(clock: Function<'_, (), f64>) -> napi::Result<Clock> {
+    let clock = Arc::new(clock.build_threadsafe_function().weak::<true>().build()?);
+    let ask: AskTime = Arc::new(move || {
+        let clock = Arc::clone(&clock);
+        Box::pin(async move {
+            let milliseconds = clock.call_async(()).await.ok()?;
+            milliseconds.is_finite().then_some(milliseconds as i64)
+        })
+    });
+    Ok(Clock::Host(ask))
+}
+
+fn turn_listener(on_turn: Function<'_, String, ()>) -> napi::Result<OnTurn> {
+    let on_turn = on_turn.build_threadsafe_function().weak::<true>().build()?;
+    Ok(Arc::new(move |turn: &TurnRecord| {
+        if let Ok(turn) = json(turn) {
+            on_turn.call(turn, ThreadsafeFunctionCallMode::NonBlocking);
+        }
+    }))
+}
