@@ -154,9 +154,13 @@ impl ChunkBuilder {
         self.buffer.len()
     }
 
-    /// The text written since a size that `bytes` returned.
-    pub fn written_since(&self, bytes: usize) -> &[u8] {
-        self.buffer.get(bytes..).unwrap_or(&[])
+    /// The text of the update that was added last; empty where there is none.
+    pub fn last_update(&self) -> &str {
+        let start = match self.ends.len().checked_sub(2) {
+            Some(before) => self.ends.get(before).map_or(0, |end| *end as usize + 1),
+            None => 0,
+        };
+        std::str::from_utf8(self.buffer.get(start..).unwrap_or(&[])).unwrap_or("")
     }
 
     /// The chunk, ended.

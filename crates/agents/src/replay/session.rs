@@ -4,7 +4,7 @@ use super::Pace;
 use super::recording::Recording;
 use crate::adapter::{AgentMessage, AgentOutput, AgentSession, NativeCheckpoint};
 use async_trait::async_trait;
-use chat_grammar::event::{ChatEvent, EventKind, FailureClass, FinishReason, Side, Stop};
+use chat_grammar::event::{ChatEvent, EventKind, FailureClass, FinishReason, SessionInit, Side, Stop};
 use chat_grammar::records::TurnFailure;
 use chat_normalizers::{Normalizer, Options, normalizer};
 use serde_json::{Value, json};
@@ -60,13 +60,16 @@ impl ReplaySession {
 
     // What was played before a restart is read again, so that later messages mean what they meant.
     fn skip_played(&mut self) {
-        let mut ignored = Vec::new();
+        let mut events = Vec::new();
         for segment in self.recording.segments.iter().take(self.position) {
+            events.clear();
             for line in segment.lines.iter().filter_map(|index| self.recording.line(*index)) {
                 if let Some(side) = line.channel.side() {
-                    self.normalizer.push(&line.text, side, &mut ignored);
-                    ignored.clear();
+                    self.normalizer.push(&line.text, side, &mut events);
                 }
+            }
+            if !events.iter().any(ends_turn) {
+                self.normalizer.finish(FinishReason::Error, &mut events);
             }
         }
     }
@@ -87,14 +90,9 @@ impl ReplaySession {
             let mut events = Vec::new();
             self.normalizer.push(&line.text, side, &mut events);
             for event in &events {
-                match &event.kind {
-                    EventKind::Done { .. } if event.parent_tool_call_id.is_none() => play.done = true,
-                    EventKind::SessionInit(init) => {
-                        if let Some(id) = &init.provider_session_id {
-                            self.provider_session_id.clone_from(id);
-                        }
-                    }
-                    _ => {}
+                play.done |= ends_turn(event);
+                if let EventKind::SessionInit(SessionInit { provider_session_id: Some(id), .. }) = &event.kind {
+                    self.provider_session_id.clone_from(id);
                 }
             }
             if !events.is_empty() {
@@ -120,6 +118,11 @@ impl ReplaySession {
         self.play = None;
         AgentOutput::Ended { events, failure }
     }
+}
+
+// A subagent's end is not the turn's.
+fn ends_turn(event: &ChatEvent) -> bool {
+    matches!(event.kind, EventKind::Done { .. }) && event.parent_tool_call_id.is_none()
 }
 
 impl Play {
@@ -195,8 +198,7 @@ impl AgentSession for ReplaySession {
             return;
         }
         self.normalizer.finish(FinishReason::Cancelled, &mut self.pending);
-        let is_done = |event: &ChatEvent| matches!(event.kind, EventKind::Done { .. }) && event.parent_tool_call_id.is_none();
-        if !self.pending.iter().any(is_done) {
+        if !self.pending.iter().any(ends_turn) {
             let done = EventKind::Done { stop_reason: Stop::Cancelled, native_stop_reason: None };
             self.pending.push(done.into());
         }

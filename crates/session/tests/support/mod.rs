@@ -1,0 +1,153 @@
+//! A chat over bundled recordings on a file of its own.
+#![allow(dead_code, reason = "each test binary uses its own part")]
+
+use chat_agents::{Adapters, AgentOptions};
+use chat_grammar::Result;
+use chat_grammar::records::{ExecutionHandle, TurnRecord};
+use chat_journal::{ConversationStore, SqliteOptions, SqliteStore};
+use chat_session::{Batch, BatchText, Chat, ChatOptions, ChatPorts, Clock, OnTurn, Subscription};
+use serde_json::{Value, json};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use tempfile::TempDir;
+
+pub(crate) fn recordings() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fixtures/recordings").canonicalize().expect("recordings exist")
+}
+
+pub(crate) fn open_store(path: &Path) -> SqliteStore {
+    SqliteStore::open(SqliteOptions::new(path))
+}
+
+/// A chat with its store and folder.
+pub(crate) struct Fixture {
+    pub(crate) chat: Chat,
+    pub(crate) store: Arc<dyn ConversationStore>,
+    pub(crate) folder: TempDir,
+}
+
+pub(crate) struct Setup {
+    pub(crate) options: Value,
+    pub(crate) on_turn: Option<OnTurn>,
+    pub(crate) wrap: fn(SqliteStore) -> Arc<dyn ConversationStore>,
+    pub(crate) folder: TempDir,
+}
+
+impl Default for Setup {
+    fn default() -> Self {
+        Self {
+            options: json!({ "ownerUserId": "ada" }),
+            on_turn: None,
+            wrap: |store| Arc::new(store),
+            folder: TempDir::new().expect("a folder"),
+        }
+    }
+}
+
+impl Setup {
+    pub(crate) fn start(self) -> Fixture {
+        let store = (self.wrap)(open_store(&self.folder.path().join("chat.sqlite")));
+        let agents = AgentOptions { replay_dirs: vec![self.folder.path().to_owned()], bundled_recordings: Some(recordings()) };
+        let ports = ChatPorts {
+            store: Arc::clone(&store),
+            adapters: Arc::new(Adapters::new(agents)),
+            clock: Clock::System,
+            on_turn: self.on_turn,
+            runtime: tokio::runtime::Handle::current(),
+        };
+        let options = ChatOptions::from_json(&self.options.to_string()).expect("options");
+        Fixture { chat: Chat::new(options, ports), store, folder: self.folder }
+    }
+}
+
+pub(crate) fn contract(recording: &str, pace: &str) -> Value {
+    json!({
+        "agent": { "adapterId": "replay", "installationId": recording, "revisionId": "1" },
+        "model": { "providerId": "openai", "modelId": "gpt", "settings": [{ "configId": "pace", "value": pace }] },
+        "auth": { "mode": "platform", "bindingId": "none" },
+        "tools": { "revisionId": null, "toolIds": [] },
+        "cwd": { "path": "/workspace", "workspaceId": null, "materializationRevision": null },
+        "permissionMode": "full_access",
+        "computerId": "here"
+    })
+}
+
+pub(crate) fn prompt(text: &str) -> Value {
+    json!({ "parts": [{ "type": "text", "text": text }] })
+}
+
+impl Fixture {
+    /// A conversation ready for `send`.
+    pub(crate) async fn session(&self, recording: &str, pace: &str) -> Conversation<'_> {
+        let contract = contract(recording, pace).to_string();
+        let execution = self.chat.prepare_execution(recording, &contract, None).await.expect("the recording can be played");
+        let options = json!({ "execution": execution }).to_string();
+        let id = self.chat.start_session(&options).await.expect("a session").id;
+        Conversation { chat: &self.chat, execution, id }
+    }
+}
+
+pub(crate) struct Conversation<'a> {
+    pub(crate) chat: &'a Chat,
+    pub(crate) execution: ExecutionHandle,
+    pub(crate) id: String,
+}
+
+impl Conversation<'_> {
+    pub(crate) async fn send(&self, text: &str) -> Result<String> {
+        let options = json!({ "execution": self.execution, "prompt": prompt(text) });
+        self.chat.send(&self.id, options.to_string()).await
+    }
+
+    pub(crate) fn watch(&self, turn: &str, after: u64) -> Subscription {
+        self.chat.subscribe(self.id.clone(), turn.to_owned(), after)
+    }
+
+    pub(crate) async fn completion(&self, turn: &str) -> Arc<TurnRecord> {
+        self.chat.completion(&self.id, turn).await.expect("the turn is sealed")
+    }
+
+    /// All updates past a sequence, as the journal has them.
+    pub(crate) async fn updates(&self, turn: &str, after: u64) -> Vec<String> {
+        let mut subscription = self.watch(turn, after);
+        let mut updates = Vec::new();
+        while let Some(batch) = subscription.next_batch().await.expect("the reader keeps up") {
+            updates.extend(texts(&batch));
+        }
+        updates
+    }
+}
+
+/// The texts of a batch's updates, with each native message back in its place.
+pub(crate) fn texts(batch: &Batch) -> Vec<String> {
+    let text = match &batch.text {
+        BatchText::Ascii(text) => text.clone(),
+        BatchText::Utf16(text) => String::from_utf16(text).expect("well-formed"),
+    };
+    let updates: Vec<Box<serde_json::value::RawValue>> = serde_json::from_str(&text).expect("an array");
+    assert_eq!(updates.len(), batch.updates);
+    updates.iter().map(|update| with_native(update.get(), &batch.natives)).collect()
+}
+
+fn with_native(update: &str, natives: &[u8]) -> String {
+    let Some((start, end)) = chat_grammar::update::native_range(update) else { return update.to_owned() };
+    let (from, to): (usize, usize) = serde_json::from_str(&update[start..end]).expect("a place");
+    let native = std::str::from_utf8(&natives[from..to]).expect("UTF-8");
+    format!("{}{native}{}", &update[..start], &update[end..])
+}
+
+pub(crate) fn parsed(updates: &[String]) -> Vec<Value> {
+    updates.iter().map(|update| serde_json::from_str(update).expect("an update is JSON")).collect()
+}
+
+pub(crate) fn sequences(updates: &[Value]) -> Vec<u64> {
+    updates.iter().map(|update| update["_meta"]["amalgm"]["sequence"].as_u64().expect("a sequence")).collect()
+}
+
+/// The text that the agent said in these updates, to the user and not in a subagent.
+pub(crate) fn said(updates: &[Value]) -> String {
+    let own = updates.iter().filter(|update| update["_meta"]["amalgm"]["parentToolCallId"].is_null());
+    own.filter(|update| update["sessionUpdate"] == "agent_message_chunk")
+        .filter_map(|update| update["content"]["text"].as_str())
+        .collect()
+}
