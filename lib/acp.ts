@@ -1,15 +1,11 @@
+// What our stream adds to ACP. The official SDK, which is published as an ES module only, joins this entry point when the
+// package is built: `scripts/entry-points.mjs` re-exports it for `import` and bundles it for `require`.
 import type {
   CreateElicitationRequest, CreateElicitationResponse, PermissionOption,
   RequestPermissionOutcome, SessionUpdate, ToolCallUpdate,
 } from "@agentclientprotocol/sdk" with { "resolution-mode": "import" };
 import type { UsageStep } from "./usage.js";
 import type { FailureClass } from "./sessions.js";
-
-/**
- * The official ACP SDK, whole. Its values (it is published as an ES module only) join this entry point at build time:
- * `scripts/acp-sdk.mjs` re-exports them for `import` and bundles them for `require`.
- */
-export type * from "@agentclientprotocol/sdk" with { "resolution-mode": "import" };
 
 /** What every update of a turn carries under `_meta.amalgm`. */
 export interface AmalgmMeta {

@@ -68,8 +68,9 @@ function checkSubscriberBuffer(value: unknown): NonNullable<ChatOptions["subscri
 }
 
 function checkClock(value: unknown): () => number {
-  const clock = checkRecord(value, "clock") as Record<string, unknown> & Clock;
-  checkFunction(clock.now, "clock.now");
+  const given = checkRecord(value, "clock");
+  checkFunction(given.now, "clock.now");
+  const clock = given as unknown as Clock;
   if (Number.isNaN(readClock(clock))) throw invalidOption("clock.now", "must give a valid Date");
   let warned = false;
   return () => {
@@ -92,8 +93,7 @@ function readClock(clock: Clock): number {
 }
 
 function checkOnTurn(value: unknown): (turnJson: string) => void {
-  checkFunction(value, "onTurn");
-  const onTurn = value as (turn: TurnRecord) => unknown;
+  const onTurn = checkFunction<(turn: TurnRecord) => unknown>(value, "onTurn");
   return (turnJson) => {
     // Called from the core: an error that left here would be an uncaught exception.
     void Promise.resolve()

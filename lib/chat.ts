@@ -116,7 +116,8 @@ export class Chat {
     const state = chats.get(this);
     const { execution } = await settleJson<ConversationRecord>(() => state.native.getConversation(sessionId));
 
-    const isKnown = state.prepared.get(execution.id)?.revision === execution.revision;
+    const known = state.prepared.get(execution.id);
+    const isKnown = known?.revision === execution.revision && (await known.handle.then(Boolean, () => false));
     const resolved = isKnown ? null : await resolveExecution(state.resolve, execution.contract);
     const { conversation, latestTurn } = await settleJson<{ conversation: ConversationRecord; latestTurn: TurnRecord | null }>(() =>
       state.native.resumeStoredSession(sessionId, resolved),
@@ -192,7 +193,8 @@ export class Chat {
 
   /** Interrupts the agents, seals running turns `interrupted` (reason `host_closed`) and ends all subscriptions. */
   async close(): Promise<void> {
-    const { native } = chats.get(this);
+    const { native, prepared } = chats.get(this);
+    prepared.clear();
     await settle(() => native.close());
     closedBeforeExit(native);
   }

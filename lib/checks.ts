@@ -52,8 +52,9 @@ export function checkBoolean(value: unknown, path: string): boolean {
   return value;
 }
 
-export function checkFunction(value: unknown, path: string): void {
+export function checkFunction<Signature>(value: unknown, path: string): Signature {
   if (typeof value !== "function") throw invalidOption(path, expected("a function", value));
+  return value as Signature;
 }
 
 /** A whole number of at least `least` that JavaScript holds exactly. */
@@ -64,9 +65,10 @@ export function checkCount(value: unknown, path: string, least: number): number 
   return value as number;
 }
 
-export function checkTextList(value: unknown, path: string): string[] {
+/** May be empty, and so may be its members. */
+export function checkStrings(value: unknown, path: string): string[] {
   if (!Array.isArray(value)) throw invalidOption(path, expected("an array of strings", value));
-  return value.map((entry, index) => checkText(entry, `${path}[${String(index)}]`));
+  return value.map((entry, index) => checkString(entry, `${path}[${String(index)}]`));
 }
 
 /** A member that may be left out: undefined stays undefined, and JSON leaves it out again. */

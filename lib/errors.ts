@@ -57,17 +57,12 @@ export class TurnStreamError extends Error {
 
 /** A failure of the core that no other class describes. Please report it: `cause` holds what the core said. */
 export class ChatRuntimeError extends Error {
-  readonly code: "RUNTIME_ERROR" = "RUNTIME_ERROR";
-
-  /** @internal */
-  constructor(message: string, options?: ErrorOptions) {
-    super(message, options);
-  }
+  readonly code = "RUNTIME_ERROR" as const;
 }
 
 /** An argument or option of the wrong type or with an unknown name, found before anything was done. */
 export class ChatOptionsError extends Error {
-  readonly code: "INVALID_OPTIONS" = "INVALID_OPTIONS";
+  readonly code = "INVALID_OPTIONS" as const;
   /** The field at fault, such as `native.idleLimitMs`. */
   readonly path: string;
 

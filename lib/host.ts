@@ -115,7 +115,7 @@ export async function createChatHost(options: ChatHostOptions): Promise<ChatHost
   try {
     let store = conversations;
     if (store === undefined) {
-      store = new SqliteConversationStore(databasePath as string);
+      store = new SqliteConversationStore(checkText(databasePath, "databasePath"));
       opened.unshift(store);
     }
     await storeReady(store);

@@ -62,6 +62,8 @@ export interface NativeChat {
   latestTurn(id: string): Promise<string>;
   send(sessionId: string, optionsJson: string): Promise<string>;
   subscribe(conversationId: string, turnId: string, afterSequence: number): NativeSubscription;
+  /** How many subscriptions are open. */
+  subscriptionCount(): number;
   completion(conversationId: string, turnId: string): Promise<string>;
   interrupt(sessionId: string): Promise<void>;
   inspect(sessionId: string): Promise<string>;
@@ -74,9 +76,19 @@ export interface NativeChat {
 }
 
 export interface NativeSubscription {
-  /** JSON array text of the updates that are ready; null after the last one. */
-  nextBatch(): Promise<string | null>;
+  /** The updates that are ready; null after the last one and after `close()`. */
+  nextBatch(): Promise<NativeBatch | null>;
   close(): void;
+}
+
+export interface NativeBatch {
+  /**
+   * A JSON array of updates. Where one has a native message, `_meta.amalgm.native.message` is `[start, end]`: where it
+   * stands in `natives`, in bytes.
+   */
+  text: string;
+  /** The native messages as JSON text in UTF-8. */
+  natives: Buffer;
 }
 
 export interface NativeTranscript {
@@ -105,7 +117,7 @@ function load(): NativeBinding {
 }
 
 /** Such as `linux-x64-gnu`, `linux-arm64-musl`, `darwin-arm64`, `win32-x64-msvc`. */
-function platformName(): string {
+export function platformName(): string {
   const name = `${process.platform}-${process.arch}`;
   if (process.platform === "linux") return `${name}-${libc() === "glibc" ? "gnu" : "musl"}`;
   return process.platform === "win32" ? `${name}-msvc` : name;

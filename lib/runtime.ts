@@ -1,5 +1,5 @@
-import { resolve as resolvePath } from "node:path";
-import { checkCount, checkFunction, checkMembers, checkRecord, checkText, checkTextList, expected, invalidOption, optional, toJson } from "./checks.js";
+import { join, resolve as resolvePath } from "node:path";
+import { checkCount, checkFunction, checkMembers, checkRecord, checkStrings, checkText, invalidOption, optional, toJson } from "./checks.js";
 import { lifted, settle } from "./errors.js";
 import type { ExecutionContract } from "./execution.js";
 import { Hidden } from "./hidden.js";
@@ -22,7 +22,7 @@ export class NativeChatRuntime {
   /** @throws {@link ChatOptionsError} INVALID_OPTIONS; `path` names the member */
   constructor(options: NativeRuntimeOptions = {}) {
     const { resolve, ...passed } = checkRuntimeOptions(options, "");
-    const json = toJson(passed, "", invalidOption);
+    const json = toJson({ ...passed, bundledRecordings: join(__dirname, "recordings") }, "", invalidOption);
     const { NativeRuntime } = binding();
     runtimes.set(this, { native: lifted(() => new NativeRuntime(json)), resolve });
   }
@@ -54,12 +54,9 @@ export function checkRuntimeOptions(value: unknown, prefix: string): NativeRunti
   checkMembers(options, prefix, OPTIONS, LATER_OPTIONS);
 
   const milliseconds = (name: string): number | undefined => optional(options[name], (given) => checkCount(given, at(name), 1));
-  const texts = (name: string): string[] | undefined => optional(options[name], (given) => checkTextList(given, at(name)));
-  optional(options.resolve, (given) => {
-    checkFunction(given, at("resolve"));
-  });
+  const texts = (name: string): string[] | undefined => optional(options[name], (given) => checkStrings(given, at(name)));
   return {
-    resolve: options.resolve as NativeRuntimeOptions["resolve"],
+    resolve: optional(options.resolve, (given) => checkFunction<NativeRuntimeOptions["resolve"]>(given, at("resolve"))),
     installations: optional(options.installations, (given) => checkInstallations(given, at("installations"))),
     idleTimeoutMs: milliseconds("idleTimeoutMs"),
     stateDir: optional(options.stateDir, (given) => resolvePath(checkText(given, at("stateDir")))),
@@ -85,14 +82,8 @@ function checkInstallation(value: unknown, path: string): void {
   const installation = checkRecord(value, path);
   checkMembers(installation, path, ["command", "args", "env"]);
   checkText(installation.command, `${path}.command`);
-  optional(installation.args, (given) => checkTexts(given, `${path}.args`));
-  optional(installation.env, (given) => checkTexts(Object.values(checkRecord(given, `${path}.env`)), `${path}.env`));
-}
-
-function checkTexts(value: unknown, path: string): void {
-  if (!Array.isArray(value) || !value.every((entry) => typeof entry === "string")) {
-    throw invalidOption(path, expected("strings only", value));
-  }
+  optional(installation.args, (given) => checkStrings(given, `${path}.args`));
+  optional(installation.env, (given) => checkStrings(Object.values(checkRecord(given, `${path}.env`)), `${path}.env`));
 }
 
 const RESOLVED = ["credential", "env", "mcpServers", "instructions", "acpLaunch", "command", "args"];

@@ -34,8 +34,8 @@ const stores = new Hidden<SqliteConversationStore, NativeStore>();
 export const nativeStore = (value: unknown): NativeStore | undefined => stores.find(value);
 
 /** @internal Waits for the opening in the background, and rejects with STORE_ERROR where it failed. */
-export async function storeReady(store: SqliteConversationStore): Promise<void> {
-  await settle(() => stores.get(store).ready());
+export async function storeReady(store: ConversationStorePort): Promise<void> {
+  await settle(async () => nativeStore(store)?.ready());
 }
 
 /**
@@ -63,7 +63,7 @@ export class SqliteConversationStore implements ConversationStorePort {
 
   async getConversation(ownerUserId: string, id: string): Promise<ConversationRecord | null> {
     checkIds({ ownerUserId, id });
-    return parseNullable(await settle(() => stores.get(this).getConversation(ownerUserId, id)));
+    return settleRecord(() => stores.get(this).getConversation(ownerUserId, id));
   }
 
   async listConversations(ownerUserId: string, options?: ListOptions): Promise<ConversationPage> {
@@ -110,12 +110,12 @@ export class SqliteConversationStore implements ConversationStorePort {
 
   async getTurn(ownerUserId: string, conversationId: string, turnId: string): Promise<TurnRecord | null> {
     checkIds({ ownerUserId, conversationId, turnId });
-    return parseNullable(await settle(() => stores.get(this).getTurn(ownerUserId, conversationId, turnId)));
+    return settleRecord(() => stores.get(this).getTurn(ownerUserId, conversationId, turnId));
   }
 
   async latestTurn(ownerUserId: string, conversationId: string): Promise<TurnRecord | null> {
     checkIds({ ownerUserId, conversationId });
-    return parseNullable(await settle(() => stores.get(this).latestTurn(ownerUserId, conversationId)));
+    return settleRecord(() => stores.get(this).latestTurn(ownerUserId, conversationId));
   }
 
   async runningTurns(ownerUserId: string): Promise<TurnRecord[]> {
@@ -155,7 +155,7 @@ export class SqliteConversationStore implements ConversationStorePort {
 
   async getCheckpoint(ownerUserId: string, conversationId: string, key: string): Promise<ProviderCheckpoint | null> {
     checkIds({ ownerUserId, conversationId, key });
-    return parseNullable(await settle(() => stores.get(this).getCheckpoint(ownerUserId, conversationId, key)));
+    return settleRecord(() => stores.get(this).getCheckpoint(ownerUserId, conversationId, key));
   }
 
   /** Writes a consistent copy to a new file, while the store is in use. */
@@ -221,4 +221,8 @@ function checkIds(ids: Record<string, unknown>): void {
 
 const recordJson = (value: unknown, path: string): string => toJson(checkRecord(value, path), path, invalidOption);
 
-const parseNullable = <T>(text: string | null): T | null => (text === null ? null : (JSON.parse(text) as T));
+/** {@link settleJson} for a record that may not be there. */
+async function settleRecord<T>(run: () => Promise<string | null>): Promise<T | null> {
+  const text = await settle(run);
+  return text === null ? null : (JSON.parse(text) as T);
+}

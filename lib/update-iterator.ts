@@ -1,7 +1,8 @@
 import type { ChatUpdate } from "./acp.js";
 import type { TurnRecord } from "./conversations.js";
 import { lift, turnStreamError } from "./errors.js";
-import type { NativeSubscription } from "./native.js";
+import { attachNativeMessage } from "./native-message.js";
+import type { NativeBatch, NativeSubscription } from "./native.js";
 
 type Step<End> = IteratorResult<ChatUpdate, End>;
 interface Waiter<End> {
@@ -10,6 +11,7 @@ interface Waiter<End> {
 }
 
 const NOTHING: readonly ChatUpdate[] = [];
+const NO_BYTES = Buffer.alloc(0);
 
 /** Ends the subscriptions of iterators that were dropped without `return()`. */
 const dropped = new FinalizationRegistry<NativeSubscription>(release);
@@ -39,6 +41,7 @@ export class UpdateIterator<End> implements AsyncIterableIterator<ChatUpdate, En
   readonly #site: { stack?: string } = {};
   #subscription: NativeSubscription | null = null;
   #batch: readonly ChatUpdate[] = NOTHING;
+  #natives: Buffer = NO_BYTES;
   #cursor = 0;
   #waiting: Waiter<End>[] = [];
   #fetching = false;
@@ -76,11 +79,9 @@ export class UpdateIterator<End> implements AsyncIterableIterator<ChatUpdate, En
   }
 
   #take(): ChatUpdate {
-    const update = this.#batch[this.#cursor++] as ChatUpdate;
-    if (this.#cursor === this.#batch.length) {
-      this.#batch = NOTHING;
-      this.#cursor = 0;
-    }
+    const update = this.#batch[this.#cursor++]!;
+    attachNativeMessage(update, this.#natives);
+    if (this.#cursor === this.#batch.length) this.#forget();
     return update;
   }
 
@@ -88,19 +89,20 @@ export class UpdateIterator<End> implements AsyncIterableIterator<ChatUpdate, En
   async #fetch(): Promise<void> {
     this.#fetching = true;
     while (this.#waiting.length > 0) {
-      let text: string | null;
+      let batch: NativeBatch | null;
       try {
-        text = await this.#open().nextBatch();
+        batch = await this.#open().nextBatch();
       } catch (error) {
         this.#fail(lift(error));
         break;
       }
       if (this.#ended) break;
-      if (text === null) {
+      if (batch === null) {
         await this.#finish();
         break;
       }
-      this.#batch = JSON.parse(text) as ChatUpdate[];
+      this.#batch = JSON.parse(batch.text) as ChatUpdate[];
+      this.#natives = batch.natives;
       this.#answer();
     }
     this.#fetching = false;
@@ -118,6 +120,12 @@ export class UpdateIterator<End> implements AsyncIterableIterator<ChatUpdate, En
     while (this.#waiting.length > 0 && this.#cursor < this.#batch.length) {
       this.#waiting.shift()?.resolve({ done: false, value: this.#take() });
     }
+  }
+
+  #forget(): void {
+    this.#batch = NOTHING;
+    this.#natives = NO_BYTES;
+    this.#cursor = 0;
   }
 
   async #finish(): Promise<void> {
@@ -142,8 +150,7 @@ export class UpdateIterator<End> implements AsyncIterableIterator<ChatUpdate, En
 
   #close(): void {
     this.#ended = true;
-    this.#batch = NOTHING;
-    this.#cursor = 0;
+    this.#forget();
     if (this.#subscription !== null) {
       dropped.unregister(this);
       release(this.#subscription);

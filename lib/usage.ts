@@ -72,5 +72,21 @@ export function finalizeTurnUsage(steps: readonly UsageStep[]): TurnUsage {
   if (!Array.isArray(steps)) throw invalidOption("steps", expected("an array of usage steps", steps));
   const json = toJson(steps, "steps", invalidOption);
   const native = binding();
-  return JSON.parse(lifted(() => native.finalizeTurnUsage(json))) as TurnUsage;
+  const usage = JSON.parse(lifted(() => native.finalizeTurnUsage(json))) as TurnUsage | null;
+  return usage ?? { ...NOTHING_KNOWN, models: [] };
 }
+
+/** Of a turn without a billable step. */
+const NOTHING_KNOWN: TurnUsage = {
+  inputTokens: null,
+  outputTokens: null,
+  cacheReadTokens: null,
+  cacheWriteTokens: null,
+  steps: 0,
+  exact: false,
+  reasoningTokens: null,
+  costUsd: null,
+  marketCostUsd: null,
+  costSource: null,
+  models: [],
+};

@@ -1,19 +1,34 @@
 //! `SqliteConversationStore`.
 
-use crate::error::{json, parse};
+use crate::error::{json, parse, to_napi};
 use crate::promise::answer;
 use chat_grammar::records::JournalEntry;
 use chat_grammar::{ChatError, ErrorCode, Result};
-use chat_journal::{ChunkBuilder, ConversationStore, SqliteOptions, SqliteStore, UpdateBatch};
+use chat_journal::{ChunkBuilder, ConversationStore, Durability, SqliteOptions, SqliteStore, UpdateBatch};
 use napi::Env;
 use napi::bindgen_prelude::AsyncBlock;
 use napi_derive::napi;
+use serde::Deserialize;
 use std::future::Future;
+use std::path::PathBuf;
 use std::sync::Arc;
 use tokio::sync::oneshot;
 
 /// How much `readUpdates` reads at once, in bytes.
 const READ_BYTES: usize = 16 * 1024 * 1024;
+
+#[derive(Deserialize)]
+struct StoreOptions {
+    path: PathBuf,
+    durability: Option<StoreDurability>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "lowercase")]
+enum StoreDurability {
+    Process,
+    Power,
+}
 
 /// A SQLite file of conversations. Each method is one of `ConversationStorePort`, with nested values as JSON text.
 #[napi]
@@ -38,8 +53,12 @@ impl NativeStore {
     /// Opens a file in the background; options as JSON: `{path, durability}`.
     #[napi(constructor, catch_unwind)]
     pub fn new(options_json: String) -> napi::Result<Self> {
-        let options: SqliteOptions = parse("options", &options_json).map_err(crate::error::to_napi)?;
-        Ok(Self { store: Arc::new(SqliteStore::open(options)) })
+        let StoreOptions { path, durability } = parse("options", &options_json).map_err(to_napi)?;
+        let durability = match durability {
+            Some(StoreDurability::Power) => Durability::Power,
+            Some(StoreDurability::Process) | None => Durability::Process,
+        };
+        Ok(Self { store: Arc::new(SqliteStore::open(SqliteOptions { durability, ..SqliteOptions::new(path) })) })
     }
 
     /// Resolves once the file is open.
@@ -189,7 +208,7 @@ impl NativeStore {
     /// Writes a consistent copy while in use.
     #[napi(catch_unwind, ts_return_type = "Promise<void>")]
     pub fn backup(&self, env: &Env, to_path: String) -> Answer<()> {
-        self.ask(env, |store| async move { store.backup(to_path.into()).await })
+        self.ask(env, |store| async move { store.backup(to_path).await })
     }
 
     /// Commits what was accepted and releases the file.

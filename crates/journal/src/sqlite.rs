@@ -26,7 +26,8 @@ use crate::store::{AppendDone, ConversationStore, UpdateBatch};
 use append::Append;
 use async_trait::async_trait;
 use chat_grammar::records::{
-    ConversationPage, ConversationPatch, ConversationRecord, ListOptions, MessageRecord, ProviderCheckpoint, TurnRecord, TurnSeal,
+    ConversationPage, ConversationPatch, ConversationRecord, ListOptions, MessageRecord, ProviderCheckpoint, TurnRecord,
+    TurnSeal,
 };
 use chat_grammar::usage::UsageStep;
 use chat_grammar::{ChatError, Result};
@@ -360,7 +361,8 @@ fn locate(path: &Path) -> (Location, Option<ChatError>) {
 }
 
 fn absolute(path: &Path) -> Result<PathBuf> {
-    std::path::absolute(path).map_err(|error| ChatError::store(format!("{:?} is no path of a file: {error}", path.display().to_string())))
+    std::path::absolute(path)
+        .map_err(|error| ChatError::store(format!("{:?} is no path of a file: {error}", path.display().to_string())))
 }
 
 fn closed() -> ChatError {

@@ -39,6 +39,27 @@ pub(crate) struct RpcError<'a> {
     pub message: Option<Str<'a>>,
 }
 
+/// A notification whose params are of a known form, read in one pass.
+#[derive(Debug, Deserialize)]
+struct Notification<'a, P> {
+    #[serde(borrow, default)]
+    id: Option<&'a RawValue>,
+    params: P,
+}
+
+/// The method of a line that begins with it, as the lines of agents do. Only looked at, so that the line can then be read in one
+/// pass; any other line is read as an envelope first.
+pub(crate) fn leading_method(line: &str) -> Option<&str> {
+    let (method, _) = line.strip_prefix("{\"method\":\"")?.split_once('"')?;
+    (!method.contains('\\')).then_some(method)
+}
+
+/// The params of a notification; `None` where the line is no notification or its params are of another form.
+pub(crate) fn params<'a, P: Deserialize<'a>>(line: &'a str) -> Option<P> {
+    let notification: Notification<'a, P> = serde_json::from_str(line).ok()?;
+    notification.id.is_none().then_some(notification.params)
+}
+
 /// Why a line is no message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum NoMessage {

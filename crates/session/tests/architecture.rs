@@ -105,13 +105,18 @@ fn grammar_and_normalizers_are_pure() {
 
 #[test]
 fn no_layer_above_the_agents_asks_which_agent_it_is() {
-    // As ids stand in code: quoted. Pi and ACP are words of other things as well.
-    let agents = ["\"claude_code\"", "\"codex\"", "\"cursor\"", "\"opencode\""];
+    // Ids as code compares them; "cursor" alone is also an option of lists.
+    let agents = ["claude_code", "codex", "cursor", "opencode"];
+    let compares = |line: &str, agent: &str| {
+        [format!("== \"{agent}\""), format!("\"{agent}\" =>"), format!("\"{agent}\" |")]
+            .iter()
+            .any(|form| line.contains(form.as_str()))
+    };
     let mut folders = vec![root().join("src"), root().join("crates/session/src"), root().join("crates/journal/src")];
     folders.push(root().join("crates/grammar/src"));
     for file in folders.iter().flat_map(|folder| rust_files(folder)) {
         for line in code(&file) {
-            let found = agents.iter().find(|agent| line.contains(**agent));
+            let found = agents.iter().find(|agent| compares(&line, agent));
             assert!(found.is_none(), "{}: {line}", file.display());
         }
     }

@@ -214,7 +214,9 @@ fn check_chunk(turn_id: &str, expected: u64, chunk: &Chunk) -> Outcome<()> {
     }
     // Such an update would come back as two.
     if newlines(chunk.text().as_bytes()) + 1 != updates {
-        return Err(Failure::refused(format!("turn {turn_id:?}: an update from sequence {first} on holds a line break or is empty")));
+        return Err(Failure::refused(format!(
+            "turn {turn_id:?}: an update from sequence {first} on holds a line break or is empty"
+        )));
     }
     Ok(())
 }

@@ -60,7 +60,8 @@ impl Encoder {
 /// The text of a row; `bytes` is its length.
 pub(crate) fn decode(format: i64, bytes: i64, data: &[u8]) -> Outcome<String> {
     let damaged = |problem: &str| Failure::Damaged(format!("a row of the journal {problem}"));
-    let length = usize::try_from(bytes).ok().filter(|length| *length <= MAX_BYTES).ok_or_else(|| damaged("has no valid length"))?;
+    let length =
+        usize::try_from(bytes).ok().filter(|length| *length <= MAX_BYTES).ok_or_else(|| damaged("has no valid length"))?;
     let text = match format {
         PLAIN => data.to_vec(),
         ZSTD => zstd::bulk::decompress(data, length).map_err(|error| damaged(&format!("cannot be decompressed: {error}")))?,
@@ -97,7 +98,14 @@ mod tests {
         let mut encoder = Encoder::new();
         let text = "a".repeat(COMPRESS_FROM * 2);
         let data = encoder.encode(text.as_bytes()).data.to_vec();
-        for (format, bytes, data) in [(ZSTD, 10, &data[..]), (ZSTD, 8192, &data[1..]), (PLAIN, 3, b"ab"), (PLAIN, 1, b"\xff"), (9, 1, b"a"), (ZSTD, i64::MAX, &data)] {
+        for (format, bytes, data) in [
+            (ZSTD, 10, &data[..]),
+            (ZSTD, 8192, &data[1..]),
+            (PLAIN, 3, b"ab"),
+            (PLAIN, 1, b"\xff"),
+            (9, 1, b"a"),
+            (ZSTD, i64::MAX, &data),
+        ] {
             assert!(matches!(decode(format, bytes, data), Err(Failure::Damaged(_))));
         }
     }

@@ -116,8 +116,9 @@ fn join(connection: &Connection, turn: i64, run: &Run, encoder: &mut Encoder) ->
     let range = params![turn, run.first, run.last];
     let mut text = String::new();
     {
-        let mut statement = connection
-            .prepare_cached("SELECT format, bytes, data FROM journal WHERE turn = ?1 AND last BETWEEN ?2 AND ?3 ORDER BY last")?;
+        let mut statement = connection.prepare_cached(
+            "SELECT format, bytes, data FROM journal WHERE turn = ?1 AND last BETWEEN ?2 AND ?3 ORDER BY last",
+        )?;
         let mut rows = statement.query(range)?;
         while let Some(row) = rows.next()? {
             if !text.is_empty() {

@@ -14,7 +14,9 @@ const MAX_LIMIT: u64 = 500;
 
 pub(crate) fn create(connection: &Connection, record: &ConversationRecord) -> Outcome<()> {
     let created = connection
-        .prepare_cached(&format!("INSERT INTO conversations ({COLUMNS}) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9) ON CONFLICT DO NOTHING"))?
+        .prepare_cached(&format!(
+            "INSERT INTO conversations ({COLUMNS}) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9) ON CONFLICT DO NOTHING"
+        ))?
         .execute(params![
             record.owner_user_id,
             record.id,
@@ -105,7 +107,13 @@ pub(crate) fn list(connection: &Connection, owner: &str, listing: &Listing) -> O
     let after = listing.after.as_ref();
     let mut conversations: Vec<ConversationRecord> = statement
         .query_map(
-            params![owner, listing.include_archived, after.map(|cursor| &cursor.updated_at), after.map(|cursor| &cursor.id), wanted],
+            params![
+                owner,
+                listing.include_archived,
+                after.map(|cursor| &cursor.updated_at),
+                after.map(|cursor| &cursor.id),
+                wanted
+            ],
             from_row,
         )?
         .collect::<Result<_, _>>()?;

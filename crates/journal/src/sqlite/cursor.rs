@@ -31,7 +31,8 @@ impl Cursor {
 }
 
 fn decode(text: &str) -> Option<Cursor> {
-    let digits: Vec<u8> = text.chars().map(|digit| digit.to_digit(16).and_then(|digit| u8::try_from(digit).ok())).collect::<Option<_>>()?;
+    let digits: Vec<u8> =
+        text.chars().map(|digit| digit.to_digit(16).and_then(|digit| u8::try_from(digit).ok())).collect::<Option<_>>()?;
     let bytes = digits.chunks(2).map(|pair| Some(pair.first()? << 4 | pair.get(1)?)).collect::<Option<_>>()?;
     let text = String::from_utf8(bytes).ok()?;
     let (updated_at, id) = text.strip_prefix(MARK)?.strip_prefix('\n')?.split_once('\n')?;
@@ -52,7 +53,11 @@ mod tests {
     fn other_texts_are_refused() {
         for text in ["", "x", "6", "63310a", "6332 0a", "ff", "63310a61", "ä"] {
             let error = Cursor::parse(text).unwrap_err();
-            assert_eq!((error.code, error.details), (ErrorCode::InvalidOptions, Some(serde_json::json!({ "path": "cursor" }))), "{text}");
+            assert_eq!(
+                (error.code, error.details),
+                (ErrorCode::InvalidOptions, Some(serde_json::json!({ "path": "cursor" }))),
+                "{text}"
+            );
         }
     }
 }

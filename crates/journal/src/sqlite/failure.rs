@@ -5,6 +5,9 @@ use rusqlite::ErrorCode;
 use std::fmt;
 use std::path::PathBuf;
 
+/// What is said of a file that is something else.
+pub(crate) const NO_DATABASE: &str = "the file is no SQLite database; choose another path";
+
 /// Where a database lives.
 #[derive(Debug, Clone)]
 pub(crate) enum Location {
@@ -86,12 +89,18 @@ fn describe(error: &rusqlite::Error) -> String {
             "another program held its lock for more than 5 seconds; close what else has it open, or try again"
         }
         Some(ErrorCode::DiskFull) => "the disk is full; free some space and try again",
-        Some(ErrorCode::ReadOnly) => "it is read-only; make the file and its folder writable for this user, or choose another path",
-        Some(ErrorCode::PermissionDenied) => "access is denied; give this user the right to read and write the file and its folder",
+        Some(ErrorCode::ReadOnly) => {
+            "it is read-only; make the file and its folder writable for this user, or choose another path"
+        }
+        Some(ErrorCode::PermissionDenied) => {
+            "access is denied; give this user the right to read and write the file and its folder"
+        }
         Some(ErrorCode::CannotOpen) => "it cannot be opened; check that its folder exists and is writable for this user",
-        Some(ErrorCode::NotADatabase) => "the file is no SQLite database; choose another path",
+        Some(ErrorCode::NotADatabase) => NO_DATABASE,
         Some(ErrorCode::DatabaseCorrupt) => "the file is damaged; restore a backup",
-        Some(ErrorCode::SystemIoFailure) => "the system failed to read or write it; check the disk and its free space, then try again",
+        Some(ErrorCode::SystemIoFailure) => {
+            "the system failed to read or write it; check the disk and its free space, then try again"
+        }
         Some(ErrorCode::TooBig) => "an update is too large to be stored",
         _ => return error.to_string(),
     };

@@ -16,7 +16,10 @@ pub(crate) fn insert(
     message: &MessageRecord,
 ) -> Outcome<()> {
     if message.conversation_id != conversation_id || message.turn_id != turn_id {
-        return Err(Failure::refused(format!("message {:?} is none of turn {turn_id:?} in session {conversation_id:?}", message.id)));
+        return Err(Failure::refused(format!(
+            "message {:?} is none of turn {turn_id:?} in session {conversation_id:?}",
+            message.id
+        )));
     }
     let ordinal = match message.ordinal {
         0 => connection
@@ -33,7 +36,16 @@ pub(crate) fn insert(
             "INSERT INTO messages (owner, id, conversation_id, turn_id, ordinal, role, parts, created_at)
              VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8) ON CONFLICT DO NOTHING",
         )?
-        .execute(params![owner, message.id, conversation_id, turn_id, ordinal, role, message.parts.get(), message.created_at])?;
+        .execute(params![
+            owner,
+            message.id,
+            conversation_id,
+            turn_id,
+            ordinal,
+            role,
+            message.parts.get(),
+            message.created_at
+        ])?;
     if inserted == 0 {
         return Err(Failure::refused(format!("message {:?}, or one with ordinal {ordinal}, exists already", message.id)));
     }
@@ -65,7 +77,9 @@ pub(crate) fn insert_step(connection: &Connection, owner: &str, turn_id: &str, s
         return Err(Failure::refused(format!("usage step {} is of turn {:?}, not of {turn_id:?}", step.index, step.turn_id)));
     }
     let inserted = connection
-        .prepare_cached("INSERT INTO usage_steps (owner, turn_id, number, step) VALUES (?1, ?2, ?3, ?4) ON CONFLICT DO NOTHING")?
+        .prepare_cached(
+            "INSERT INTO usage_steps (owner, turn_id, number, step) VALUES (?1, ?2, ?3, ?4) ON CONFLICT DO NOTHING",
+        )?
         .execute(params![owner, turn_id, integer(step.index)?, to_json(step)?])?;
     if inserted == 0 {
         return Err(Failure::refused(format!("turn {turn_id:?} has usage step {} twice", step.index)));
@@ -73,7 +87,12 @@ pub(crate) fn insert_step(connection: &Connection, owner: &str, turn_id: &str, s
     Ok(())
 }
 
-pub(crate) fn list_steps(connection: &Connection, owner: &str, conversation_id: &str, turn_id: Option<&str>) -> Outcome<Vec<UsageStep>> {
+pub(crate) fn list_steps(
+    connection: &Connection,
+    owner: &str,
+    conversation_id: &str,
+    turn_id: Option<&str>,
+) -> Outcome<Vec<UsageStep>> {
     require(connection, owner, conversation_id)?;
     let mut statement = connection.prepare_cached(
         "SELECT step FROM turns JOIN usage_steps ON usage_steps.owner = turns.owner AND usage_steps.turn_id = turns.id
@@ -103,7 +122,12 @@ pub(crate) fn put_checkpoint(connection: &Connection, owner: &str, checkpoint: &
     Ok(())
 }
 
-pub(crate) fn get_checkpoint(connection: &Connection, owner: &str, conversation_id: &str, key: &str) -> Outcome<Option<ProviderCheckpoint>> {
+pub(crate) fn get_checkpoint(
+    connection: &Connection,
+    owner: &str,
+    conversation_id: &str,
+    key: &str,
+) -> Outcome<Option<ProviderCheckpoint>> {
     let mut statement = connection.prepare_cached(
         "SELECT conversation_id, key, provider_session_id, updated_at, data FROM checkpoints
          WHERE owner = ?1 AND conversation_id = ?2 AND key = ?3",

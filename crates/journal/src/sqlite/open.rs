@@ -1,6 +1,6 @@
 //! Opening a database: what is no database of ours is told and left as it is.
 
-use super::failure::{Failure, Location, Outcome, is_busy};
+use super::failure::{Failure, Location, NO_DATABASE, Outcome, is_busy};
 use super::schema::{identify, migrate};
 use chat_grammar::{ChatError, Result};
 use rusqlite::config::DbConfig;
@@ -22,6 +22,9 @@ const COMMON: &str = "PRAGMA foreign_keys = ON; PRAGMA trusted_schema = OFF;";
 /// The writer's settings. `fullfsync`: on macOS a plain fsync leaves data in the drive's cache; elsewhere it means nothing.
 const WRITER: &str = "PRAGMA wal_autocheckpoint = 4000; PRAGMA journal_size_limit = 33554432; PRAGMA cache_size = -16000;
     PRAGMA fullfsync = ON; PRAGMA checkpoint_fullfsync = ON;";
+
+/// The header of a database, in bytes.
+const SMALLEST: u64 = 100;
 
 /// Held while a file is created: closing any descriptor of a file drops the locks that this process holds on it, so that no
 /// store may have opened the file before its creator has closed it.
@@ -97,7 +100,8 @@ fn switch_to_wal(location: &Location, connection: &Connection) -> Outcome<()> {
         match connection.pragma_update_and_check(None, "journal_mode", "WAL", |row| row.get::<_, String>(0)) {
             Ok(mode) if mode.eq_ignore_ascii_case("wal") => return Ok(()),
             Ok(mode) => {
-                let problem = format!("its file system cannot hold a write-ahead log (journal mode {mode}); choose a local disk");
+                let problem =
+                    format!("its file system cannot hold a write-ahead log (journal mode {mode}); choose a local disk");
                 return Err(location.error(problem).into());
             }
             Err(error) if is_busy(&error) && Instant::now() < deadline => thread::sleep(Duration::from_millis(5)),
@@ -111,8 +115,9 @@ fn prepare_file(location: &Location, path: &Path) -> Result<()> {
     let _creating = CREATING.lock().unwrap_or_else(PoisonError::into_inner);
     match fs::metadata(path) {
         Ok(found) => check_file(location, path, &found),
-        Err(error) if error.kind() == ErrorKind::NotFound => create_file(path)
-            .map_err(|error| location.error(format_args!("it cannot be created: {error}; check that its folder is writable for this user"))),
+        Err(error) if error.kind() == ErrorKind::NotFound => create_file(path).map_err(|error| {
+            location.error(format_args!("it cannot be created: {error}; check that its folder is writable for this user"))
+        }),
         Err(error) => Err(location.error(format_args!("it cannot be reached: {error}; check the path"))),
     }
 }
@@ -123,6 +128,10 @@ fn check_file(location: &Location, path: &Path, found: &Metadata) -> Result<()> 
     }
     if !found.is_file() {
         return Err(location.error("it is no regular file; choose another path"));
+    }
+    // SQLite finds out by itself, but takes a file of one byte for an empty one.
+    if (1..SMALLEST).contains(&found.len()) {
+        return Err(location.error(NO_DATABASE));
     }
     if found.permissions().readonly() {
         return Err(read_only(location));

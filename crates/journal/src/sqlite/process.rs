@@ -62,7 +62,9 @@ mod platform {
     pub(crate) fn look_up(pid: u32) -> ProcessState {
         match fs::read_to_string(format!("/proc/{pid}/stat")) {
             Ok(stat) => parse(&stat).unwrap_or(ProcessState::Unknown),
-            Err(error) if error.kind() == ErrorKind::NotFound && fs::exists("/proc/self/stat").unwrap_or(false) => ProcessState::Gone,
+            Err(error) if error.kind() == ErrorKind::NotFound && fs::exists("/proc/self/stat").unwrap_or(false) => {
+                ProcessState::Gone
+            }
             Err(_) => ProcessState::Unknown,
         }
     }
@@ -113,7 +115,9 @@ mod platform {
         system.refresh_processes_specifics(ProcessesToUpdate::Some(&[pid]), true, ProcessRefreshKind::nothing());
         match system.process(pid) {
             Some(process) if process.status() == ProcessStatus::Zombie => ProcessState::Gone,
-            Some(process) => i64::try_from(process.start_time()).map_or(ProcessState::Unknown, |started| ProcessState::Running { started }),
+            Some(process) => {
+                i64::try_from(process.start_time()).map_or(ProcessState::Unknown, |started| ProcessState::Running { started })
+            }
             None => ProcessState::Gone,
         }
     }

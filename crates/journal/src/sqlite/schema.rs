@@ -56,7 +56,9 @@ pub(crate) fn migrate(connection: &mut Connection, location: &Location) -> Outco
     let identity = identify(&transaction)?;
     identity.require_known(location)?;
     let done = match identity {
-        Identity::Ours { version } => usize::try_from(version).map_err(|_| Failure::Damaged("its version is negative".to_owned()))?,
+        Identity::Ours { version } => {
+            usize::try_from(version).map_err(|_| Failure::Damaged("its version is negative".to_owned()))?
+        }
         Identity::Empty | Identity::Foreign { .. } => 0,
     };
     if done == STEPS.len() {

@@ -11,7 +11,8 @@ use chat_grammar::{ChatError, ErrorCode};
 use rusqlite::{Connection, OptionalExtension, Params, Row, params};
 use std::collections::HashMap;
 
-const COLUMNS: &str = "key, id, conversation_id, ordinal, status, origin, stop_reason, native_stop_reason, error, execution, prompt,
+const COLUMNS: &str =
+    "key, id, conversation_id, ordinal, status, origin, stop_reason, native_stop_reason, error, execution, prompt,
     started_at, ended_at, usage, host, (SELECT coalesce(max(last), 0) FROM journal WHERE turn = turns.key) AS last_sequence";
 
 /// What a writer needs to know of a turn.
@@ -173,7 +174,8 @@ pub(crate) fn seal(writing: &mut Writing<'_>, owner: &str, seal: &TurnSeal) -> O
 }
 
 fn stored(connection: &Connection, owner: &str, conversation_id: &str, id: &str) -> Outcome<TurnRecord> {
-    get(connection, owner, conversation_id, id)?.ok_or_else(|| Failure::Damaged(format!("turn {id:?} is gone after it was written")))
+    get(connection, owner, conversation_id, id)?
+        .ok_or_else(|| Failure::Damaged(format!("turn {id:?} is gone after it was written")))
 }
 
 fn select_one<T>(

@@ -16,7 +16,13 @@ pub(crate) struct Span {
 }
 
 /// The updates of the span; the last chunk may go beyond `max_bytes` by one update.
-pub(crate) fn read(connection: &Connection, owner: &str, conversation_id: &str, turn_id: &str, span: Span) -> Outcome<Vec<Chunk>> {
+pub(crate) fn read(
+    connection: &Connection,
+    owner: &str,
+    conversation_id: &str,
+    turn_id: &str,
+    span: Span,
+) -> Outcome<Vec<Chunk>> {
     let key: i64 = connection
         .prepare_cached("SELECT key FROM turns WHERE owner = ?1 AND conversation_id = ?2 AND id = ?3")?
         .query_row([owner, conversation_id, turn_id], |row| row.get(0))
@@ -32,32 +38,33 @@ pub(crate) fn read(connection: &Connection, owner: &str, conversation_id: &str, 
     while updates > 0 && (bytes > 0 || chunks.is_empty()) {
         let Some(row) = rows.next()? else { break };
         let (first, last) = (count(row, "first")?, count(row, "last")?);
-        let text = decode(row.get("format")?, row.get("bytes")?, row.get_ref("data")?.as_blob().map_err(rusqlite::Error::from)?)?;
-        let chunk = Chunk::from_text(first, text);
+        let data = row.get_ref("data")?.as_blob().map_err(rusqlite::Error::from)?;
+        let chunk = Chunk::from_text(first, decode(row.get("format")?, row.get("bytes")?, data)?);
         if chunk.last_sequence() != last {
-            return Err(Failure::Damaged(format!("the row of updates {first} to {last} of turn {turn_id:?} holds {}", chunk.len())));
+            let problem = format!("the row of updates {first} to {last} of turn {turn_id:?} holds {}", chunk.len());
+            return Err(Failure::Damaged(problem));
         }
-        let Some(chunk) = cut(chunk, span.after, updates, bytes) else { continue };
+        let chunk = cut(chunk, span.after, updates, bytes);
         updates = updates.saturating_sub(chunk.len());
         bytes = bytes.saturating_sub(chunk.text().len());
+        let whole = chunk.last_sequence() == last;
         chunks.push(chunk);
+        if !whole {
+            break;
+        }
     }
     Ok(chunks)
 }
 
-// The chunk's updates past a sequence, as many as fit, but at least one.
-fn cut(chunk: Chunk, after: u64, max_updates: usize, max_bytes: usize) -> Option<Chunk> {
+// The chunk's updates past a sequence that it reaches beyond: as many as fit, but at least one.
+fn cut(chunk: Chunk, after: u64, max_updates: usize, max_bytes: usize) -> Chunk {
     let rest = chunk.text_after(after);
-    let mut fitting = None;
-    for (index, (at, _)) in rest.match_indices('\n').chain([(rest.len(), "")]).enumerate() {
-        if index > 0 && (index >= max_updates || at > max_bytes) {
-            break;
-        }
-        fitting = Some(at);
+    let ends = rest.match_indices('\n').map(|(at, _)| at).chain([rest.len()]);
+    let fits = |(index, end): &(usize, usize)| *index == 0 || (*index < max_updates && *end <= max_bytes);
+    let end = ends.enumerate().take_while(fits).last().map_or(0, |(_, end)| end);
+    if end == chunk.text().len() {
+        return chunk;
     }
-    let text = rest.get(..fitting?)?;
-    if text.len() == chunk.text().len() {
-        return Some(chunk);
-    }
-    Some(Chunk::from_text(chunk.first_sequence().max(after.saturating_add(1)), text.to_owned()))
+    let text = rest.get(..end).unwrap_or_default().to_owned();
+    Chunk::from_text(chunk.first_sequence().max(after.saturating_add(1)), text)
 }

@@ -117,7 +117,15 @@ impl<'a> Writer<'a> {
                 .map_err(|error| location.error(format_args!("its readers cannot start: {error}")))?,
         };
         let next_heartbeat = Instant::now() + HEARTBEAT;
-        let writer = Self { shared, settings, connection, live: LiveTurns::new(), compaction: Compaction::new(), synchronous: None, next_heartbeat };
+        let writer = Self {
+            shared,
+            settings,
+            connection,
+            live: LiveTurns::new(),
+            compaction: Compaction::new(),
+            synchronous: None,
+            next_heartbeat,
+        };
         Ok((writer, readers))
     }
 
@@ -152,7 +160,8 @@ impl<'a> Writer<'a> {
     }
 
     fn commit(&mut self, commands: Vec<Command>) {
-        let full = self.settings.durability == Durability::Power || commands.iter().any(|command| matches!(command, Command::Task(_)));
+        let full =
+            self.settings.durability == Durability::Power || commands.iter().any(|command| matches!(command, Command::Task(_)));
         self.synchronize(if full { Synchronous::Full } else { Synchronous::Normal });
         let group = Group {
             connection: &self.connection,

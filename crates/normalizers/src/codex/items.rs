@@ -166,9 +166,12 @@ impl Codex {
     }
 
     /// A piece of the output of a command or a patch.
-    pub(super) fn output(&mut self, delta: &Delta<'_>, out: &mut Vec<ChatEvent>) {
+    pub(super) fn output(&mut self, delta: Delta<'_>, out: &mut Vec<ChatEvent>) {
+        if !self.ours(delta.thread_id.as_deref(), out) {
+            return;
+        }
         let Some(id) = self.call(delta.thread_id.as_deref(), &delta.item_id, delta.turn_id.as_deref()) else { return };
-        let piece = Some(delta.delta.to_string());
+        let piece = Some(delta.delta.0.into_owned());
         self.tools.update(ToolUpdated { tool_call_id: id, in_progress: true, output_delta: piece, ..Default::default() }, out);
     }
 

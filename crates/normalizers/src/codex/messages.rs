@@ -4,6 +4,7 @@ use super::threads::Thread;
 use super::wire::{Delta, ReasoningItem, TextItem};
 use crate::text::{Piece, TextStream};
 use chat_grammar::event::{ChatEvent, EventKind, Visibility};
+use std::borrow::Cow;
 use std::collections::{HashMap, VecDeque};
 
 /// The messages of one thread.
@@ -36,6 +37,18 @@ pub(super) enum MessageKind {
     Answer,
     Thought,
     Plan,
+}
+
+impl MessageKind {
+    /// What a streamed piece is a piece of, by the method that brings it.
+    pub(super) fn of_delta(method: &str) -> Option<Self> {
+        match method {
+            "item/agentMessage/delta" => Some(Self::Answer),
+            "item/reasoning/summaryTextDelta" | "item/reasoning/textDelta" => Some(Self::Thought),
+            "item/plan/delta" => Some(Self::Plan),
+            _ => None,
+        }
+    }
 }
 
 #[derive(Debug)]
@@ -151,18 +164,18 @@ impl Message {
 }
 
 /// How a text arrives.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug)]
 enum Told<'a> {
-    Delta(&'a str),
+    Delta(Cow<'a, str>),
     Whole(&'a str),
 }
 
 /// A piece of an answer, a thought or a plan.
-pub(super) fn delta(thread: &mut Thread, delta: &Delta<'_>, kind: MessageKind, key: PartKey, out: &mut Vec<ChatEvent>) {
+pub(super) fn delta(thread: &mut Thread, delta: Delta<'_>, kind: MessageKind, key: PartKey, out: &mut Vec<ChatEvent>) {
     if !thread.messages.by_item.contains_key(&*delta.item_id) {
         thread.messages.begin(&delta.item_id, kind, None);
     }
-    tell(thread, &delta.item_id, key, Told::Delta(&delta.delta), out);
+    tell(thread, &delta.item_id, key, Told::Delta(delta.delta.0), out);
 }
 
 /// An answer or a plan starts, perhaps with text.
@@ -176,7 +189,7 @@ pub(super) fn text_started(
 ) {
     thread.messages.begin(item_id, kind, started_at_ms);
     if let Some(text) = item.text.as_deref().filter(|text| !text.is_empty()) {
-        tell(thread, item_id, PartKey::Text, Told::Delta(text), out);
+        tell(thread, item_id, PartKey::Text, Told::Delta(Cow::Borrowed(text)), out);
     }
 }
 
@@ -230,16 +243,27 @@ fn tell(thread: &mut Thread, item_id: &str, key: PartKey, told: Told<'_>, out: &
     let mut id = message.shown_id(key);
     let Some(part) = message.parts.get_mut(position) else { return };
     let begins = part.stream.shown().is_empty();
-    let piece = match told {
+    let piece = match &told {
         Told::Delta(text) => part.stream.push(text),
         Told::Whole(text) => part.stream.whole(text),
     };
-    let (text, differs) = match piece {
-        Piece::Nothing => (None, false),
-        Piece::Next(text) if begins && follows => (Some(format!("\n\n{text}")), false),
-        Piece::Next(text) => (Some(text.to_owned()), false),
-        Piece::Contradiction(text) => (Some(text.into_owned()), true),
+    let mut differs = false;
+    let mut text = match (piece, &told) {
+        (Piece::Nothing, _) => String::new(),
+        // The usual case: the piece is new as it is, and need not be copied where it was unescaped.
+        (Piece::Next(text), Told::Delta(whole)) if text.len() == whole.len() => match told {
+            Told::Delta(whole) => whole.into_owned(),
+            Told::Whole(whole) => whole.to_owned(),
+        },
+        (Piece::Next(text), _) => text.to_owned(),
+        (Piece::Contradiction(text), _) => {
+            differs = true;
+            text.into_owned()
+        }
     };
+    if begins && follows && !differs && !text.is_empty() {
+        text.insert_str(0, "\n\n");
+    }
     if differs {
         // A version that differs is a message of its own, so that the reader has it whole.
         id = if again { item_id.to_owned() } else { format!("{}#2", message.id) };
@@ -252,7 +276,9 @@ fn tell(thread: &mut Thread, item_id: &str, key: PartKey, told: Told<'_>, out: &
     } else if differs && !again {
         warn(parent, "The agent's whole text differs from what it streamed", out);
     }
-    let Some(text) = text.filter(|text| !text.is_empty()) else { return };
+    if text.is_empty() {
+        return;
+    }
     let message_id = Some(id);
     let kind = match kind {
         MessageKind::Answer => EventKind::TextDelta { text, message_id },

@@ -72,6 +72,9 @@ impl Codex {
     }
 
     fn agent_line(&mut self, line: &str, out: &mut Vec<ChatEvent>) {
+        if self.frequent_line(line, out) {
+            return;
+        }
         let envelope = match rpc::envelope(line) {
             Ok(envelope) => envelope,
             Err(problem) => return self.unmapped_event(problem.kind(), out),
@@ -93,16 +96,41 @@ impl Codex {
         }
     }
 
-    fn notification(&mut self, method: &str, params: &str, out: &mut Vec<ChatEvent>) -> Result<Read, Malformed> {
-        match method {
-            "item/agentMessage/delta" => self.delta(params, MessageKind::Answer, out)?,
-            "item/reasoning/summaryTextDelta" | "item/reasoning/textDelta" => self.delta(params, MessageKind::Thought, out)?,
-            "item/plan/delta" => self.delta(params, MessageKind::Plan, out)?,
-            "item/commandExecution/outputDelta" | "item/fileChange/outputDelta" => {
-                let delta: Delta<'_> = serde_json::from_str(params)?;
-                if self.ours(delta.thread_id.as_deref(), out) {
-                    self.output(&delta, out);
+    /// The kinds that make up most of a stream, each read in one pass. False where the line is of another kind or form.
+    fn frequent_line(&mut self, line: &str, out: &mut Vec<ChatEvent>) -> bool {
+        let Some(method) = rpc::leading_method(line) else { return false };
+        match (MessageKind::of_delta(method), method) {
+            (Some(kind), _) => rpc::params(line).map(|delta| self.delta(delta, kind, out)).is_some(),
+            (None, "item/commandExecution/outputDelta") => rpc::params(line).map(|delta| self.output(delta, out)).is_some(),
+            (None, "item/started" | "item/completed") => match rpc::params(line) {
+                Some(notice) => {
+                    if self.item_notice(method, &notice, out).is_err() {
+                        self.unmapped_event(method, out);
+                    }
+                    true
                 }
+                None => false,
+            },
+            _ => false,
+        }
+    }
+
+    fn item_notice(&mut self, method: &str, notice: &ItemNotice<'_>, out: &mut Vec<ChatEvent>) -> Result<(), Malformed> {
+        match (self.ours(notice.thread_id.as_deref(), out), method) {
+            (false, _) => Ok(()),
+            (true, "item/started") => self.item_started(notice, out),
+            (true, _) => self.item_completed(notice, out),
+        }
+    }
+
+    fn notification(&mut self, method: &str, params: &str, out: &mut Vec<ChatEvent>) -> Result<Read, Malformed> {
+        if let Some(kind) = MessageKind::of_delta(method) {
+            self.delta(serde_json::from_str(params)?, kind, out);
+            return Ok(Read::Known);
+        }
+        match method {
+            "item/commandExecution/outputDelta" | "item/fileChange/outputDelta" => {
+                self.output(serde_json::from_str(params)?, out);
             }
             "item/commandExecution/terminalInteraction" => {
                 let notice = serde_json::from_str(params)?;
@@ -114,12 +142,7 @@ impl Codex {
             }
             "item/started" | "item/completed" => {
                 let notice: ItemNotice<'_> = serde_json::from_str(params)?;
-                if self.ours(notice.thread_id.as_deref(), out) {
-                    match method {
-                        "item/started" => self.item_started(&notice, out)?,
-                        _ => self.item_completed(&notice, out)?,
-                    }
-                }
+                self.item_notice(method, &notice, out)?;
             }
             "thread/tokenUsage/updated" => {
                 let notice: UsageNotice<'_> = serde_json::from_str(params)?;
@@ -194,8 +217,7 @@ impl Codex {
         Ok(Read::Known)
     }
 
-    fn delta(&mut self, params: &str, kind: MessageKind, out: &mut Vec<ChatEvent>) -> Result<(), Malformed> {
-        let delta: Delta<'_> = serde_json::from_str(params)?;
+    fn delta(&mut self, delta: Delta<'_>, kind: MessageKind, out: &mut Vec<ChatEvent>) {
         let key = match (kind, delta.summary_index, delta.content_index) {
             (MessageKind::Thought, Some(index), _) => PartKey::Summary(index),
             (MessageKind::Thought, None, index) => PartKey::Raw(index.unwrap_or(0)),
@@ -204,9 +226,8 @@ impl Codex {
         if self.ours(delta.thread_id.as_deref(), out)
             && let Some(thread) = self.threads.find(delta.thread_id.as_deref())
         {
-            messages::delta(thread, &delta, kind, key, out);
+            messages::delta(thread, delta, kind, key, out);
         }
-        Ok(())
     }
 
     /// The agent's answer to a request of the host.

@@ -1,0 +1,12 @@
+//! The SQLite store as the session core and a person with a shell see it.
+
+mod closing;
+mod crash;
+mod journal;
+mod lease;
+mod listing;
+mod opening;
+mod owners;
+mod sharing;
+mod support;
+mod turns;
