@@ -27,7 +27,7 @@ export class Renderer {
       case "usage_update":
         return this.#line(`  context   ${number(update.used)} of ${number(update.size)} tokens`);
       case "notice":
-        return this.#line(`  notice    ${update.title}${update.description ? `: ${update.description}` : ""}`);
+        return this.#line(`  notice    ${style("dim", firstLine(update.title, 100))}`);
     }
   }
 
@@ -54,13 +54,25 @@ export class Renderer {
 
     const output = update._meta.amalgm.delta?.output;
     if (output) this.#append("output", style("dim", output.trimEnd()));
-    if (tool.status !== before) this.#line(`  tool      ${style("cyan", tool.title ?? update.toolCallId)} ${statusWord(tool.status)}`);
+    if (tool.status === before) return;
+    const result = tool.status === "completed" || tool.status === "failed" ? resultOf(update) : "";
+    this.#line(`  tool      ${style("cyan", tool.title ?? update.toolCallId)} ${statusWord(tool.status)}${result && `: ${firstLine(result, 60)}`}`);
   }
 
   #line(text) {
     this.end();
     console.log(text);
   }
+}
+
+/** The text that a tool gave back. */
+function resultOf(update) {
+  return (update.content ?? []).map((part) => (part.type === "content" ? textOf(part.content) : part.type)).join(" ");
+}
+
+function firstLine(text, length) {
+  const [line] = text.split("\n");
+  return line.length > length ? `${line.slice(0, length - 1)}…` : line;
 }
 
 function statusWord(status) {

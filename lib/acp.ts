@@ -3,7 +3,7 @@
 import type {
   CreateElicitationRequest, CreateElicitationResponse, PermissionOption,
   RequestPermissionOutcome, SessionUpdate, ToolCallUpdate,
-} from "@agentclientprotocol/sdk" with { "resolution-mode": "import" };
+} from "./sdk.js";
 import type { UsageStep } from "./usage.js";
 import type { FailureClass } from "./sessions.js";
 

@@ -1,4 +1,4 @@
-import type { ContentBlock, PlanEntry, RequestPermissionOutcome, StopReason, ToolCallContent, ToolCallStatus, ToolKind } from "@agentclientprotocol/sdk" with { "resolution-mode": "import" };
+import type { ContentBlock, PlanEntry, RequestPermissionOutcome, StopReason, ToolCallContent, ToolCallStatus, ToolKind } from "./sdk.js";
 import type { ExecutionContract, ExecutionHandle } from "./execution.js";
 import type { PromptInput } from "./input.js";
 import type { TurnUsage, UsageStep } from "./usage.js";

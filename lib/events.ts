@@ -1,4 +1,4 @@
-import type { ContentBlock, PlanEntry, SessionConfigOption, SessionUpdate, ToolCallContent, ToolCallLocation } from "@agentclientprotocol/sdk" with { "resolution-mode": "import" };
+import type { ContentBlock, PlanEntry, SessionConfigOption, SessionUpdate, ToolCallContent, ToolCallLocation } from "./sdk.js";
 import type { FailureClass } from "./sessions.js";
 import type { UsageRecord } from "./usage.js";
 

@@ -1,4 +1,4 @@
-import type { McpServer, SetSessionConfigOptionRequest } from "@agentclientprotocol/sdk" with { "resolution-mode": "import" };
+import type { McpServer, SetSessionConfigOptionRequest } from "./sdk.js";
 import { checkRecord, invalidContract, toJson } from "./checks.js";
 import { lifted } from "./errors.js";
 import { binding } from "./native.js";

@@ -1,4 +1,4 @@
-import type { EnvVariable, McpServer } from "@agentclientprotocol/sdk" with { "resolution-mode": "import" };
+import type { EnvVariable, McpServer } from "./sdk.js";
 import { Chat } from "./chat.js";
 import { checkOwnOptions, checkRuntime, checkStore } from "./chat-options.js";
 import { checkMembers, checkRecord, checkText, invalidOption } from "./checks.js";

@@ -1,4 +1,4 @@
-import type { ContentBlock } from "@agentclientprotocol/sdk" with { "resolution-mode": "import" };
+import type { ContentBlock } from "./sdk.js";
 import { checkRecord, expected, invalidPrompt, toJson } from "./checks.js";
 import { lifted } from "./errors.js";
 import { binding } from "./native.js";

@@ -58,7 +58,7 @@ function writeSdkTypes(values) {
   const types = typesAmong(new Set(values));
   write("acp-sdk.d.ts", [
     `import type * as sdk from "${SDK}" with { "resolution-mode": "import" };`,
-    `export type * from "${SDK}" with { "resolution-mode": "import" };`,
+    `export type * from "./sdk.js";`,
     `export * from "./acp.js";`,
     ...values.map((name) => `export declare const ${name}: typeof sdk.${name};`),
     ...types.map((name) => `export type ${name} = sdk.${name};`),

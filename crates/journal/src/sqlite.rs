@@ -17,6 +17,8 @@ mod queue;
 mod readers;
 mod row;
 mod schema;
+#[cfg(test)]
+mod tests;
 mod turns;
 mod updates;
 mod writer;

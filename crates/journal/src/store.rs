@@ -19,8 +19,9 @@ pub struct UpdateBatch {
     pub chunk: Arc<Chunk>,
 }
 
-/// Called once when a batch is committed or refused, in the order in which batches of a turn were given, on a thread of the
-/// store: it must be quick and must not block.
+/// Called once when a batch is committed or refused, in the order in which batches of a turn were given. It runs on a thread of
+/// the store, or before `append_updates` returns where the store is closed: it must be quick, must not block, and must not want
+/// a lock that the caller of `append_updates` holds.
 pub type AppendDone = Box<dyn FnOnce(Result<()>) + Send>;
 
 /// A turn that its host will not end any more, with its owner.

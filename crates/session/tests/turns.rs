@@ -463,3 +463,48 @@ proptest! {
         });
     }
 }
+
+/// A recording of one turn that says so many words, one a message.
+fn long_recording(words: usize) -> String {
+    let line = |channel: &str, message: Value| json!({ "i": 0, "t": 0, "ch": channel, "msg": message }).to_string();
+    let turn = |method: &str, status: &str| {
+        json!({ "method": method, "params": { "threadId": "t", "turn": { "id": "u", "items": [], "status": status, "error": null } } })
+    };
+    let mut lines = vec![
+        json!({ "recording": 1, "harness": "codex", "harness_version": "0", "scenario": "long" }).to_string(),
+        line("stdin", json!({ "method": "thread/start", "id": 1, "params": { "cwd": "/workspace" } })),
+        line("stdout", json!({ "id": 1, "result": { "thread": { "id": "t" }, "model": "gpt", "cwd": "/workspace" } })),
+        line("stdin", json!({ "method": "turn/start", "id": 2, "params": { "threadId": "t", "input": [] } })),
+        line("stdout", json!({ "id": 2, "result": { "turn": { "id": "u", "status": "inProgress" } } })),
+        line("stdout", turn("turn/started", "inProgress")),
+    ];
+    lines.extend((0..words).map(|word| {
+        let params = json!({ "threadId": "t", "turnId": "u", "itemId": "m", "delta": format!("{word} ") });
+        line("stdout", json!({ "method": "item/agentMessage/delta", "params": params, "pad": "x".repeat(300) }))
+    }));
+    lines.push(line("stdout", turn("turn/completed", "completed")));
+    lines.join("\n")
+}
+
+// Longer than the ring of a turn: what a late reader gets comes from the journal, then from the ring.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_long_turn_is_whole_for_early_and_late_readers() {
+    const WORDS: usize = 12_000;
+    let fixture = Setup::default().start();
+    let path = fixture.folder.path().join("long.ndjson");
+    std::fs::write(&path, long_recording(WORDS)).expect("written");
+    let session = fixture.session(path.to_str().expect("UTF-8"), "instant").await;
+    let turn = session.send("Go.").await.expect("sent");
+    let mut late = session.watch(&turn, 0);
+    let early = session.updates(&turn, 0).await;
+    let words: String = (0..WORDS).map(|word| format!("{word} ")).collect();
+    assert_eq!(said(&parsed(&early)), words);
+    let mut replayed = Vec::new();
+    while let Some(batch) = late.next_batch().await.expect("it was never at the tail") {
+        replayed.extend(support::texts(&batch));
+    }
+    assert!(replayed == early, "{} of {} updates", replayed.len(), early.len());
+    for after in [1, 255, 256, 257, 511, 512, 5000, WORDS as u64 - 1] {
+        assert!(session.updates(&turn, after).await == early[after as usize..], "after {after}");
+    }
+}

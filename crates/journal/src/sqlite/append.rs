@@ -17,22 +17,22 @@ use std::sync::Arc;
 pub(crate) struct Append {
     pub(crate) batch: UpdateBatch,
     /// Set where the batch was refused before it reached the writer.
-    pub(crate) overflow: bool,
+    refusal: Option<ChatError>,
     done: Option<AppendDone>,
 }
 
 impl Append {
     pub(crate) fn new(batch: UpdateBatch, done: AppendDone) -> Self {
-        Self { batch, overflow: false, done: Some(done) }
+        Self { batch, refusal: None, done: Some(done) }
     }
 
     pub(crate) fn bytes(&self) -> usize {
-        if self.overflow { 0 } else { self.batch.chunk.text().len() }
+        self.batch.chunk.text().len()
     }
 
     /// The same without its updates, to be refused in its turn.
-    pub(crate) fn overflowed(mut self) -> Self {
-        self.overflow = true;
+    pub(crate) fn refused(mut self, error: ChatError) -> Self {
+        self.refusal = Some(error);
         self.batch.chunk = Arc::new(Chunk::from_text(self.batch.chunk.first_sequence(), String::new()));
         self
     }
@@ -132,8 +132,8 @@ impl LiveTurns {
         append: &Append,
         full: &mut Vec<RowFailure>,
     ) -> Outcome<()> {
-        if append.overflow {
-            return Err(Failure::refused("the journal's queue is full: the disk does not keep up, try again later"));
+        if let Some(error) = &append.refusal {
+            return Err(error.clone().into());
         }
         let UpdateBatch { owner, conversation_id, turn_id, chunk } = &append.batch;
         let key = (owner.clone(), turn_id.clone());

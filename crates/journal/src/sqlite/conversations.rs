@@ -101,21 +101,16 @@ pub(crate) fn list(connection: &Connection, owner: &str, listing: &Listing) -> O
     let wanted = i64::try_from(listing.limit + 1).unwrap_or(i64::MAX);
     let mut statement = connection.prepare_cached(&format!(
         "SELECT {COLUMNS} FROM conversations
-         WHERE owner = ?1 AND (?2 OR archived_at IS NULL) AND (?3 IS NULL OR (updated_at, id) < (?3, ?4))
+         WHERE owner = ?1 AND (?2 OR archived_at IS NULL) AND (updated_at, id) < (?3, ?4)
          ORDER BY updated_at DESC, id DESC LIMIT ?5"
     ))?;
-    let after = listing.after.as_ref();
+    let (updated_at, id) = match &listing.after {
+        Some(cursor) => (cursor.updated_at.as_str(), cursor.id.as_str()),
+        // Greater than any time.
+        None => ("\u{10FFFF}", ""),
+    };
     let mut conversations: Vec<ConversationRecord> = statement
-        .query_map(
-            params![
-                owner,
-                listing.include_archived,
-                after.map(|cursor| &cursor.updated_at),
-                after.map(|cursor| &cursor.id),
-                wanted
-            ],
-            from_row,
-        )?
+        .query_map(params![owner, listing.include_archived, updated_at, id, wanted], from_row)?
         .collect::<Result<_, _>>()?;
     let more = conversations.len() > listing.limit;
     conversations.truncate(listing.limit);

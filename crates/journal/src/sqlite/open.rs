@@ -16,6 +16,9 @@ use std::time::{Duration, Instant};
 /// How long a statement waits for another connection's lock.
 const BUSY_TIMEOUT: Duration = Duration::from_secs(5);
 
+/// How long after the first look at a file the second one follows.
+const SECOND_LOOK: Duration = Duration::from_millis(20);
+
 /// What every connection may expect: a file as large as we make it is normal, a schema that runs code is not.
 const COMMON: &str = "PRAGMA foreign_keys = ON; PRAGMA trusted_schema = OFF;";
 
@@ -67,12 +70,7 @@ fn in_memory(location: &Location) -> Outcome<Connection> {
 }
 
 fn on_file(location: &Location, path: &Path) -> Outcome<Connection> {
-    // An ordinary connection to a foreign database could already leave files beside it, or roll its journal back.
-    let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_URI | OpenFlags::SQLITE_OPEN_NO_MUTEX;
-    let untouched = Connection::open_with_flags(immutable_uri(path), flags)?;
-    identify(&untouched)?.require_known(location)?;
-    drop(untouched);
-
+    glance(location, path)?;
     let mut connection =
         Connection::open_with_flags(path, OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX)?;
     connection.busy_timeout(BUSY_TIMEOUT)?;
@@ -82,7 +80,8 @@ fn on_file(location: &Location, path: &Path) -> Outcome<Connection> {
     }
     // What the log holds is newer than the file. Until we know it, closing must not write it back.
     connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true)?;
-    identify(&connection)?.require_known(location)?;
+    let seen = identify(&*connection.transaction()?)?;
+    seen.require_known(location)?;
     // The tables come before the log: so the file's header says from the first commit on whose it is.
     migrate(&mut connection, location)?;
     switch_to_wal(location, &connection)?;
@@ -91,6 +90,29 @@ fn on_file(location: &Location, path: &Path) -> Outcome<Connection> {
     connection.execute_batch(WRITER)?;
     connection.set_prepared_statement_cache_capacity(64);
     Ok(connection)
+}
+
+// Looks at the file without locks and without its log: an ordinary connection to a foreign database could already leave files
+// beside it. What looks wrong may be another host that is just making the tables, so that it is looked at twice, and again while
+// a transaction goes on.
+fn glance(location: &Location, path: &Path) -> Outcome<()> {
+    let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_URI | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    let look = || -> Outcome<()> {
+        let connection = Connection::open_with_flags(immutable_uri(path), flags)?;
+        Ok(identify(&connection)?.require_known(location)?)
+    };
+    let mut rollback_journal = path.as_os_str().to_owned();
+    rollback_journal.push("-journal");
+    let deadline = Instant::now() + BUSY_TIMEOUT;
+    let mut outcome = look();
+    while outcome.is_err() {
+        thread::sleep(SECOND_LOOK);
+        outcome = look();
+        if !Path::new(&rollback_journal).exists() || Instant::now() > deadline {
+            break;
+        }
+    }
+    outcome
 }
 
 // SQLite does not wait for this lock by itself: two hosts that start at once meet here.

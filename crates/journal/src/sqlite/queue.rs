@@ -44,6 +44,8 @@ struct State {
     writer_sleeps: bool,
     /// Why nothing more is accepted.
     ended: Option<ChatError>,
+    /// Everything was answered, and nobody takes anything any more.
+    deserted: bool,
 }
 
 #[derive(Default)]
@@ -79,30 +81,43 @@ impl Waiting {
 }
 
 impl Queue {
-    /// Hands a command to the writer, or refuses it where the queue has ended. Never waits.
+    /// Hands a command to the writer, or refuses it. Never waits.
     pub(crate) fn push(&self, command: Command) {
         let mut state = self.lock();
-        let weight = command.weight();
-        let command = match command {
-            // It keeps its place, so that batches of a turn are answered in order.
-            Command::Append(append) if state.bytes + weight > MAX_WAITING_BYTES => Command::Append(append.overflowed()),
-            command => command,
+        let refusal = match (&state.ended, &command) {
+            (Some(error), _) => Some(error.clone()),
+            (None, Command::Append(_)) if state.bytes + command.weight() > MAX_WAITING_BYTES => {
+                Some(ChatError::store("the journal's queue is full: the disk does not keep up, try again later"))
+            }
+            (None, _) => None,
+        };
+        let command = match (command, refusal) {
+            // It is answered in its turn, since the batches of a turn are answered in order.
+            (Command::Append(append), Some(error)) if !state.deserted => Command::Append(append.refused(error)),
+            (command, Some(error)) => {
+                // The answer may run code of the caller.
+                drop(state);
+                return command.settle(Err(error));
+            }
+            (command, None) => command,
         };
         state.bytes += command.weight();
         self.insert(state, Waiting::Command(command));
     }
 
-    /// Hands work outside of transactions to the writer. Never waits.
+    /// Hands work outside of transactions to the writer, or refuses it. Never waits.
     pub(crate) fn push_job(&self, job: Job) {
-        self.insert(self.lock(), Waiting::Job(job));
+        let state = self.lock();
+        match state.ended.clone() {
+            Some(error) => {
+                drop(state);
+                job(Err(error));
+            }
+            None => self.insert(state, Waiting::Job(job)),
+        }
     }
 
     fn insert(&self, mut state: MutexGuard<'_, State>, waiting: Waiting) {
-        if let Some(error) = state.ended.clone() {
-            // The answer may run code of the caller.
-            drop(state);
-            return waiting.refuse(error);
-        }
         state.waiting.push_back(waiting);
         if state.writer_sleeps {
             self.wake.notify_one();
@@ -114,6 +129,7 @@ impl Queue {
         let mut state = self.lock();
         while state.waiting.is_empty() {
             if state.ended.is_some() {
+                state.deserted = true;
                 return Taken::Ended;
             }
             let Some(left) = deadline.checked_duration_since(Instant::now()).filter(|left| !left.is_zero()) else {
@@ -148,14 +164,20 @@ impl Queue {
         self.wake.notify_one();
     }
 
-    /// Accepts nothing more unless it has ended for another reason, and refuses what waits.
+    /// Accepts nothing more (the reason stays where there is one), and refuses what waits.
     pub(crate) fn break_off(&self, reason: &ChatError) {
-        let mut state = self.lock();
-        state.ended.get_or_insert_with(|| reason.clone());
-        let waiting = std::mem::take(&mut state.waiting);
-        state.bytes = 0;
-        drop(state);
-        waiting.into_iter().for_each(|waiting| waiting.refuse(reason.clone()));
+        loop {
+            let mut state = self.lock();
+            state.ended.get_or_insert_with(|| reason.clone());
+            let waiting = std::mem::take(&mut state.waiting);
+            state.bytes = 0;
+            state.deserted = waiting.is_empty();
+            if state.deserted {
+                return;
+            }
+            drop(state);
+            waiting.into_iter().for_each(|waiting| waiting.refuse(reason.clone()));
+        }
     }
 
     /// Why nothing more is accepted, if so.

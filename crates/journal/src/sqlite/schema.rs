@@ -21,11 +21,12 @@ pub(crate) enum Identity {
     Foreign { application_id: i32 },
 }
 
-/// Reads what a database is; writes nothing.
+/// Reads what a database is; writes nothing. Read without locks while another host makes the tables, the application id, which
+/// comes last, is that of the tables.
 pub(crate) fn identify(connection: &Connection) -> rusqlite::Result<Identity> {
     let number = |pragma: &str| connection.pragma_query_value(None, pragma, |row| row.get::<_, i32>(0));
-    let (application_id, version) = (number("application_id")?, number("user_version")?);
     let tables: i64 = connection.query_row("SELECT count(*) FROM sqlite_schema", [], |row| row.get(0))?;
+    let (version, application_id) = (number("user_version")?, number("application_id")?);
     Ok(match application_id {
         APPLICATION_ID => Identity::Ours { version },
         0 if version == 0 && tables == 0 => Identity::Empty,

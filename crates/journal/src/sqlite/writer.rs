@@ -19,7 +19,7 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 use tokio::sync::watch;
 
-/// How long the end may go on tidying up, and waits for others in it.
+/// How long the end goes on making turns small, and how long it waits for others to write the log back.
 const LAST_WAIT: Duration = Duration::from_millis(200);
 
 /// What the store and its threads share.
@@ -220,13 +220,13 @@ impl<'a> Writer<'a> {
             // A panic of a reader was caught and told where it happened.
             let _ = reader.join();
         }
-        let _ = self.connection.busy_timeout(LAST_WAIT);
         let until = Instant::now() + LAST_WAIT;
         while !self.compaction.is_done() && Instant::now() < until {
             self.compact();
         }
         let tidy = || -> Outcome<()> {
             self.shared.host.leave(&self.connection)?;
+            self.connection.busy_timeout(LAST_WAIT)?;
             Ok(self.connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(()))?)
         };
         if let Err(failure) = tidy() {

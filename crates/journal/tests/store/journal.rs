@@ -33,24 +33,24 @@ async fn a_refused_batch_does_not_harm_those_around_it() {
     let place = Place::new();
     let store = place.store();
     begin(&store).await;
-    // All are given before the file is open, so that they share a transaction.
-    let store2 = place.store();
     store.close().await.unwrap();
+    // All are given before the file is open, so that they share a transaction.
+    let store = place.store();
     let answers = [
-        give(&store2, batch(OWNER, CONVERSATION, TURN, updates(1..=2))),
-        give(&store2, batch(OWNER, CONVERSATION, TURN, updates(9..=9))),
-        give(&store2, batch(OWNER, CONVERSATION, "other", updates(1..=1))),
-        give(&store2, batch(OWNER, CONVERSATION, TURN, updates(3..=300))),
+        give(&store, batch(OWNER, CONVERSATION, TURN, updates(1..=2))),
+        give(&store, batch(OWNER, CONVERSATION, TURN, updates(9..=9))),
+        give(&store, batch(OWNER, CONVERSATION, "other", updates(1..=1))),
+        give(&store, batch(OWNER, CONVERSATION, TURN, updates(3..=300))),
     ];
-    let busy = begin_turn(&store2, "two");
-    let last = give(&store2, batch(OWNER, CONVERSATION, TURN, updates(301..=302)));
+    let busy = begin_turn(&store, "two");
+    let last = give(&store, batch(OWNER, CONVERSATION, TURN, updates(301..=302)));
     assert_code(busy.await, ErrorCode::SessionBusy);
     let mut codes = Vec::new();
     for answer in answers.into_iter().chain([last]) {
         codes.push(answer.await.unwrap().err().map(|error| error.code));
     }
     assert_eq!(codes, [None, Some(ErrorCode::StoreError), Some(ErrorCode::TurnNotFound), None, None]);
-    assert_updates(&store2, TURN, 302).await;
+    assert_updates(&store, TURN, 302).await;
 }
 
 #[tokio::test]

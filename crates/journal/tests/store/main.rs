@@ -1,4 +1,5 @@
 //! The SQLite store as the session core and a person with a shell see it.
+#![allow(clippy::unwrap_used, reason = "helpers of tests stand outside of test functions")]
 
 mod closing;
 mod crash;

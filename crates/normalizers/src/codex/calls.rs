@@ -92,23 +92,24 @@ impl Calls {
         })
     }
 
-    /// Makes the call of an item that starts, and says its id. `None` where the start only repeats an earlier one.
+    /// True where the start of an item only repeats an earlier one.
+    pub(super) fn is_repeated(&self, place: ItemPlace<'_>, tools: &ToolCalls) -> bool {
+        let Some(known) = self.by_item.get(place.item_id).and_then(|calls| calls.last()) else { return false };
+        let same_start = match (known.started_at_ms, place.started_at_ms) {
+            (Some(known), Some(now)) => known == now,
+            _ => true,
+        };
+        known.turn.as_deref() == place.turn_id && (same_start || tools.is_open(&known.id))
+    }
+
+    /// Makes the call of an item that starts, and says its id.
     pub(super) fn begin(
         &mut self,
         place: ItemPlace<'_>,
         background: Background,
         tools: &ToolCalls,
         subject: Subject,
-    ) -> Option<String> {
-        if let Some(known) = self.by_item.get(place.item_id).and_then(|calls| calls.last()) {
-            let same_turn = known.turn.as_deref() == place.turn_id;
-            let same_start = known.started_at_ms == place.started_at_ms
-                || known.started_at_ms.is_none()
-                || place.started_at_ms.is_none();
-            if same_turn && (same_start || tools.is_open(&known.id)) {
-                return None;
-            }
-        }
+    ) -> String {
         let id = tools.free_id(place.item_id);
         let call = Call {
             id: id.clone(),
@@ -118,7 +119,7 @@ impl Calls {
         };
         self.by_item.entry(place.item_id.to_owned()).or_default().push(call);
         self.this_turn.push(TurnCall { item_id: place.item_id.to_owned(), id: id.clone(), background });
-        Some(id)
+        id
     }
 
     /// The call ended: what it wanted need not be kept.
@@ -136,6 +137,11 @@ impl Calls {
 }
 
 impl Subject {
+    /// A purpose that ACP has no kind for.
+    pub(super) fn other(tool_name: impl Into<String>, title: impl Into<String>, input: Value) -> Self {
+        Self { tool_name: tool_name.into(), title: title.into(), kind: ToolKind::Other, input, mcp: None }
+    }
+
     /// The start of a call with this purpose.
     pub(super) fn started(&self, tool_call_id: String) -> ToolStarted {
         ToolStarted {

@@ -3,7 +3,7 @@
 use super::calls::Subject;
 use super::shell;
 use super::wire::{CommandAction, CommandItem};
-use crate::tools::text_content;
+use crate::tools::{ToolCalls, text_content};
 use chat_grammar::acp::{ToolCallLocation, ToolKind};
 use chat_grammar::event::{ToolCompleted, ToolStarted};
 use serde_json::{Map, Value, json};
@@ -44,9 +44,9 @@ pub(super) fn started(item: &CommandItem<'_>, subject: &Subject, id: String) -> 
     ToolStarted { pending: waits, locations: paths.map(ToolCallLocation::new).collect(), ..subject.started(id) }
 }
 
-/// The end of a command. Its deltas are not complete, so that the whole output comes with it; `streamed` where it does not.
-pub(super) fn completed(item: &CommandItem<'_>, id: String, streamed: String) -> ToolCompleted {
-    let output = item.aggregated_output.as_deref().map_or(streamed, str::to_owned);
+/// The end of a command. Its deltas are not complete, so that the whole output comes with it; what was streamed where it does not.
+pub(super) fn completed(item: &CommandItem<'_>, id: String, tools: &ToolCalls) -> ToolCompleted {
+    let output = item.aggregated_output.as_deref().map_or_else(|| tools.streamed(&id), str::to_owned);
     let status = item.status.as_deref();
     let failure = match (status, item.exit_code) {
         (Some("declined"), _) => Some("The command was declined".to_owned()),

@@ -26,8 +26,15 @@ const UNKNOWN: Sort = (FailureClass::Runtime, "agent_error", false);
 pub(super) fn turn_failure(error: &TurnError<'_>) -> ErrorEvent {
     let info = error.codex_error_info.map(RawValue::get).and_then(|info| serde_json::from_str::<Value>(info).ok());
     let message = unwrap_message(&error.message);
-    let (class, reason, retryable) = sort_by_info(info.as_ref(), &error.message).unwrap_or_else(|| sort_by_text(&error.message));
+    let (class, reason, retryable) =
+        sort_by_info(info.as_ref(), &error.message).unwrap_or_else(|| sort_by_text(&error.message));
     ErrorEvent { message, class, reason: reason.to_owned(), retryable }
+}
+
+/// The failure of a turn that the agent says nothing about.
+pub(super) fn unexplained() -> ErrorEvent {
+    let (class, reason, retryable) = UNKNOWN;
+    ErrorEvent { message: "The turn failed".to_owned(), class, reason: reason.to_owned(), retryable }
 }
 
 /// The failure of a request that was to start a session or a turn.

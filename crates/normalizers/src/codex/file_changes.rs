@@ -1,11 +1,11 @@
 //! Patches: files created, edited, deleted and moved.
 
+use super::Malformed;
 use super::calls::{Background, Subject};
 use super::diff;
 use super::items::{Item, Moment, ended, failure_of};
 use super::normalize::Codex;
 use super::wire::{FileChange, FileChangeItem};
-use super::Malformed;
 use crate::tools::text_content;
 use chat_grammar::acp::{Diff, ToolCallContent, ToolCallLocation, ToolKind};
 use chat_grammar::event::{ChatEvent, ToolCompleted, ToolStarted};
@@ -27,7 +27,7 @@ pub(super) fn item(
         locations: locations(&changes),
         ..subject.started(id)
     };
-    codex.start(thread_id, item, Background::Impossible, subject.clone(), start, out);
+    codex.start(thread_id, item, Background::Impossible, || Ok(subject.clone()), start, out)?;
     if moment == Moment::Start {
         return Ok(());
     }

@@ -4,12 +4,9 @@ use super::calls::{Background, ItemPlace, Subject};
 use super::messages::{self, MessageKind};
 use super::normalize::Codex;
 use super::threads::Thread;
-use super::wire::{
-    CommandItem, Delta, ItemNotice, ItemTag, TerminalInteraction, TextItem, ToolProgress, UnknownItem,
-};
+use super::wire::{CommandItem, Delta, ItemNotice, ItemTag, TerminalInteraction, TextItem, ToolProgress, UnknownItem};
 use super::{Malformed, commands, compaction, file_changes, mcp, subagents};
-use crate::tools::text_content;
-use chat_grammar::acp::ToolKind;
+use crate::tools::{ToolCalls, text_content};
 use chat_grammar::event::{ChatEvent, ToolCompleted, ToolStarted, ToolUpdated};
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -52,8 +49,10 @@ impl Codex {
             ("userMessage" | "hookPrompt" | "functionCallOutput", _) => {}
             ("agentMessage", _) => text(thread, &item, MessageKind::Answer, moment, out)?,
             ("plan", _) => text(thread, &item, MessageKind::Plan, moment, out)?,
-            ("reasoning", Moment::Start) => thread.messages.begin(item.id, MessageKind::Thought, started_at_ms),
-            ("reasoning", Moment::End) => messages::thought_completed(thread, item.id, &item.read()?, None, out),
+            ("reasoning", Moment::Start) => {
+                thread.messages.begin(item.id, MessageKind::Thought, started_at_ms);
+            }
+            ("reasoning", Moment::End) => messages::thought_completed(thread, item.id, &item.read()?, out),
             ("contextCompaction", Moment::Start) => compaction::started(thread, item.id, notice, out),
             ("contextCompaction", Moment::End) => compaction::completed(thread, item.id, notice, out),
             ("enteredReviewMode", _) => self.review_entered(notice.thread_id.as_deref(), &item, out)?,
@@ -74,11 +73,11 @@ impl Codex {
         match kind {
             "commandExecution" => {
                 let command: CommandItem<'_> = item.read()?;
-                let subject = commands::item_subject(&command);
+                let subject = || Ok(commands::item_subject(&command));
                 let start = |id: String, subject: &Subject| commands::started(&command, subject, id);
-                self.start(thread_id, item, Background::Possible, subject, start, out);
+                self.start(thread_id, item, Background::Possible, subject, start, out)?;
                 if moment == Moment::End {
-                    self.end(thread_id, item, out, |id, streamed| Ok(commands::completed(&command, id, streamed)))?;
+                    self.end(thread_id, item, out, |id, tools| Ok(commands::completed(&command, id, tools)))?;
                 }
                 Ok(())
             }
@@ -104,20 +103,17 @@ impl Codex {
     ) -> Result<(), Malformed> {
         let unknown: UnknownItem<'_> = item.read()?;
         let whole: Value = item.read()?;
-        let subject = Subject {
-            tool_name: kind.to_owned(),
-            title: kind.to_owned(),
-            kind: ToolKind::Other,
-            input: whole.clone(),
-            mcp: None,
-        };
-        self.start(thread_id, item, Background::Impossible, subject, |id, subject| subject.started(id), out);
+        let subject = || Ok(Subject::other(kind, kind, whole.clone()));
+        self.start(thread_id, item, Background::Impossible, subject, |id, subject| subject.started(id), out)?;
         if moment == Moment::Start {
             return Ok(());
         }
         let failure = failure_of(unknown.status.as_deref());
         self.end(thread_id, item, out, |id, _| {
-            Ok(ToolCompleted { content: failure.map(text_content).into_iter().collect(), ..ended(id, failure.is_some(), whole) })
+            Ok(ToolCompleted {
+                content: failure.map(text_content).into_iter().collect(),
+                ..ended(id, failure.is_some(), whole)
+            })
         })
     }
 
@@ -127,33 +123,37 @@ impl Codex {
         thread_id: Option<&str>,
         item: &Item<'_>,
         background: Background,
-        subject: Subject,
+        subject: impl FnOnce() -> Result<Subject, Malformed>,
         started: impl FnOnce(String, &Subject) -> ToolStarted,
         out: &mut Vec<ChatEvent>,
-    ) {
-        let Some(thread) = self.threads.find(thread_id) else { return };
-        // An end that knows no start of its own is the end of the call that is known.
+    ) -> Result<(), Malformed> {
+        let Some(thread) = self.threads.find(thread_id) else { return Ok(()) };
         let place = item.place;
-        if place.started_at_ms.is_none() && thread.calls.find(place.item_id, place.turn_id).is_some() {
-            return;
-        }
-        if let Some(id) = thread.calls.begin(place, background, &self.tools, subject.clone()) {
+        let known = match place.started_at_ms {
+            Some(_) => thread.calls.is_repeated(place, &self.tools),
+            // An end, or a start without its time.
+            None => thread.calls.find(place.item_id, place.turn_id).is_some(),
+        };
+        if !known {
+            let subject = subject()?;
+            let id = thread.calls.begin(place, background, &self.tools, subject.clone());
             self.tools.start(started(id, &subject), thread.parent.clone(), out);
         }
+        Ok(())
     }
 
-    /// Ends an item's call, unless it has ended. `completed` gets the call's id and its streamed output.
+    /// Ends an item's call, unless it has ended. `completed` gets the call's id, and the calls for what was streamed.
     pub(super) fn end(
         &mut self,
         thread_id: Option<&str>,
         item: &Item<'_>,
         out: &mut Vec<ChatEvent>,
-        completed: impl FnOnce(String, String) -> Result<ToolCompleted, Malformed>,
+        completed: impl FnOnce(String, &ToolCalls) -> Result<ToolCompleted, Malformed>,
     ) -> Result<(), Malformed> {
         let Some(thread) = self.threads.find(thread_id) else { return Ok(()) };
         let Some(id) = thread.calls.find(item.id, item.place.turn_id).map(str::to_owned) else { return Ok(()) };
         if self.tools.is_open(&id) {
-            let mut tool = completed(id.clone(), self.tools.streamed(&id))?;
+            let mut tool = completed(id.clone(), &self.tools)?;
             // Only what changed since the start is news.
             if let Some((_, subject)) = thread.calls.subject(item.id, item.place.turn_id) {
                 tool.title = tool.title.filter(|title| *title != subject.title);
@@ -213,7 +213,7 @@ fn text(
     let text: TextItem<'_> = item.read()?;
     match moment {
         Moment::Start => messages::text_started(thread, item.id, &text, kind, item.place.started_at_ms, out),
-        Moment::End => messages::text_completed(thread, item.id, &text, kind, None, out),
+        Moment::End => messages::text_completed(thread, item.id, &text, kind, out),
     }
     Ok(())
 }

@@ -1,12 +1,12 @@
 //! Tools of MCP servers, and tools that the host itself offers.
 
+use super::Malformed;
 use super::calls::{Background, Subject};
 use super::items::{Item, Moment, duration, ended, failure_of};
 use super::normalize::Codex;
 use super::wire::{ContentItem, DynamicItem, McpItem, McpResult};
-use super::Malformed;
 use crate::tools::text_content;
-use chat_grammar::acp::{ContentBlock, ImageContent, ResourceLink, ToolCallContent, ToolKind};
+use chat_grammar::acp::{ContentBlock, ImageContent, ResourceLink, ToolCallContent};
 use chat_grammar::event::{ChatEvent, McpTool, ToolCompleted};
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
@@ -20,14 +20,11 @@ pub(super) fn item(
 ) -> Result<(), Malformed> {
     let call: McpItem<'_> = item.read()?;
     let mcp = McpTool { server: call.server.to_string(), tool: call.tool.to_string() };
-    let subject = Subject {
-        tool_name: mcp.tool.clone(),
-        title: format!("{}: {}", mcp.server, mcp.tool),
-        kind: ToolKind::Other,
-        input: value(call.arguments)?,
-        mcp: Some(mcp.clone()),
+    let subject = || {
+        let title = format!("{}: {}", mcp.server, mcp.tool);
+        Ok(Subject { mcp: Some(mcp.clone()), ..Subject::other(&mcp.tool, title, value(call.arguments)?) })
     };
-    codex.start(thread_id, item, Background::Impossible, subject, |id, subject| subject.started(id), out);
+    codex.start(thread_id, item, Background::Impossible, subject, |id, subject| subject.started(id), out)?;
     if moment == Moment::Start {
         return Ok(());
     }
@@ -57,18 +54,14 @@ pub(super) fn dynamic_item(
     out: &mut Vec<ChatEvent>,
 ) -> Result<(), Malformed> {
     let call: DynamicItem<'_> = item.read()?;
-    let title = match call.namespace.as_deref() {
-        Some(namespace) => format!("{namespace}: {}", &*call.tool),
-        None => call.tool.to_string(),
+    let subject = || {
+        let title = match call.namespace.as_deref() {
+            Some(namespace) => format!("{namespace}: {}", &*call.tool),
+            None => call.tool.to_string(),
+        };
+        Ok(Subject::other(&*call.tool, title, value(call.arguments)?))
     };
-    let subject = Subject {
-        tool_name: call.tool.to_string(),
-        title,
-        kind: ToolKind::Other,
-        input: value(call.arguments)?,
-        mcp: None,
-    };
-    codex.start(thread_id, item, Background::Impossible, subject, |id, subject| subject.started(id), out);
+    codex.start(thread_id, item, Background::Impossible, subject, |id, subject| subject.started(id), out)?;
     if moment == Moment::Start {
         return Ok(());
     }
@@ -91,7 +84,9 @@ pub(super) fn dynamic_item(
 fn blocks(result: &RawValue) -> Result<Vec<ToolCallContent>, Malformed> {
     let result: McpResult<'_> = serde_json::from_str(result.get())?;
     let blocks = result.content.into_iter().flatten();
-    Ok(blocks.map(|block| serde_json::from_str::<ContentBlock>(block.get()).map_or_else(|_| text_content(block.get()), Into::into)).collect())
+    Ok(blocks
+        .map(|block| serde_json::from_str::<ContentBlock>(block.get()).map_or_else(|_| text_content(block.get()), Into::into))
+        .collect())
 }
 
 fn content_item(item: &ContentItem<'_>) -> Option<ToolCallContent> {

@@ -17,10 +17,13 @@ pub(super) struct Messages {
     unreported: bool,
     /// The reader knows that an answer of this turn was begun again.
     restart_told: bool,
+    begun: u64,
 }
 
 #[derive(Debug)]
 struct Message {
+    /// Which message of the thread this is.
+    ordinal: u64,
     /// The id that readers know; after a restart it is the id of the first try.
     id: String,
     kind: MessageKind,
@@ -80,24 +83,26 @@ impl PartKey {
 }
 
 impl Messages {
-    /// A message begins.
-    pub(super) fn begin(&mut self, item_id: &str, kind: MessageKind, started_at_ms: Option<i64>) {
+    /// A message begins. False where it began before.
+    pub(super) fn begin(&mut self, item_id: &str, kind: MessageKind, started_at_ms: Option<i64>) -> bool {
         if let Some(known) = self.by_item.get(item_id) {
             let another = known.whole && known.started_at_ms.zip(started_at_ms).is_some_and(|(left, right)| left != right);
             if !another {
-                return;
+                return false;
             }
         }
         let message = self.message(item_id, kind, started_at_ms);
         self.unreported = true;
         self.by_item.insert(item_id.to_owned(), message);
+        true
     }
 
     /// The connection was lost: what is open will be begun again.
     pub(super) fn cut(&mut self) {
-        let mut open: Vec<(String, Message)> = self.by_item.extract_if(|_, message| !message.whole).collect();
-        open.sort_by(|left, right| left.1.started_at_ms.cmp(&right.1.started_at_ms).then_with(|| left.0.cmp(&right.0)));
-        self.cut.extend(open.into_iter().map(|(_, message)| message).filter(Message::was_shown));
+        let open = self.by_item.extract_if(|_, message| !message.whole).map(|(_, message)| message);
+        let mut open: Vec<Message> = open.filter(Message::was_shown).collect();
+        open.sort_by_key(|message| message.ordinal);
+        self.cut.extend(open);
     }
 
     /// A turn begins. What the turn before said is kept until now, so that its repetition is known as one.
@@ -118,11 +123,13 @@ impl Messages {
     }
 
     fn message(&mut self, item_id: &str, kind: MessageKind, started_at_ms: Option<i64>) -> Message {
+        self.begun = self.begun.saturating_add(1);
         if let Some(position) = self.cut.iter().position(|message| message.kind == kind)
             && let Some(mut message) = self.cut.remove(position)
         {
             message.parts.iter_mut().for_each(|part| part.stream.restart());
             message.again = true;
+            message.ordinal = self.begun;
             message.started_at_ms = started_at_ms;
             return message;
         }
@@ -131,7 +138,7 @@ impl Messages {
             true => format!("{item_id}#2"),
             false => item_id.to_owned(),
         };
-        Message { id, kind, parts: Vec::new(), started_at_ms, again: false, whole: false }
+        Message { ordinal: self.begun, id, kind, parts: Vec::new(), started_at_ms, again: false, whole: false }
     }
 }
 
@@ -187,8 +194,10 @@ pub(super) fn text_started(
     started_at_ms: Option<i64>,
     out: &mut Vec<ChatEvent>,
 ) {
-    thread.messages.begin(item_id, kind, started_at_ms);
-    if let Some(text) = item.text.as_deref().filter(|text| !text.is_empty()) {
+    let text = item.text.as_deref().filter(|text| !text.is_empty());
+    if thread.messages.begin(item_id, kind, started_at_ms)
+        && let Some(text) = text
+    {
         tell(thread, item_id, PartKey::Text, Told::Delta(Cow::Borrowed(text)), out);
     }
 }
@@ -199,23 +208,18 @@ pub(super) fn text_completed(
     item_id: &str,
     item: &TextItem<'_>,
     kind: MessageKind,
-    started_at_ms: Option<i64>,
     out: &mut Vec<ChatEvent>,
 ) {
-    thread.messages.begin(item_id, kind, started_at_ms);
-    tell(thread, item_id, PartKey::Text, Told::Whole(item.text.as_deref().unwrap_or("")), out);
+    thread.messages.begin(item_id, kind, None);
+    if let Some(text) = item.text.as_deref() {
+        tell(thread, item_id, PartKey::Text, Told::Whole(text), out);
+    }
     end(thread, item_id);
 }
 
 /// A thought is whole.
-pub(super) fn thought_completed(
-    thread: &mut Thread,
-    item_id: &str,
-    item: &ReasoningItem<'_>,
-    started_at_ms: Option<i64>,
-    out: &mut Vec<ChatEvent>,
-) {
-    thread.messages.begin(item_id, MessageKind::Thought, started_at_ms);
+pub(super) fn thought_completed(thread: &mut Thread, item_id: &str, item: &ReasoningItem<'_>, out: &mut Vec<ChatEvent>) {
+    thread.messages.begin(item_id, MessageKind::Thought, None);
     let summary = item.summary.iter().flatten().zip(0..).map(|(text, index)| (PartKey::Summary(index), text));
     let raw = item.content.iter().flatten().zip(0..).map(|(text, index)| (PartKey::Raw(index), text));
     for (key, text) in summary.chain(raw) {

@@ -13,6 +13,7 @@ mod normalize;
 mod notices;
 mod questions;
 mod requests;
+mod reviews;
 mod session;
 mod shell;
 mod subagents;

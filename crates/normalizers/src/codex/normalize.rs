@@ -35,9 +35,9 @@ enum Read {
 
 impl Codex {
     pub(crate) fn new(options: Options) -> Self {
-        let mut threads = Threads::default();
+        let mut threads = Threads::new(options.model.clone());
         if let Some(id) = &options.provider_session_id {
-            threads.open(id).model.clone_from(&options.model);
+            threads.open(id);
         }
         Self {
             session: Session::new(options.cwd, options.model),
@@ -99,20 +99,24 @@ impl Codex {
     /// The kinds that make up most of a stream, each read in one pass. False where the line is of another kind or form.
     fn frequent_line(&mut self, line: &str, out: &mut Vec<ChatEvent>) -> bool {
         let Some(method) = rpc::leading_method(line) else { return false };
-        match (MessageKind::of_delta(method), method) {
-            (Some(kind), _) => rpc::params(line).map(|delta| self.delta(delta, kind, out)).is_some(),
-            (None, "item/commandExecution/outputDelta") => rpc::params(line).map(|delta| self.output(delta, out)).is_some(),
-            (None, "item/started" | "item/completed") => match rpc::params(line) {
-                Some(notice) => {
-                    if self.item_notice(method, &notice, out).is_err() {
-                        self.unmapped_event(method, out);
-                    }
-                    true
+        match method {
+            "item/commandExecution/outputDelta" => {
+                let Some(delta) = rpc::params(line) else { return false };
+                self.output(delta, out);
+            }
+            "item/started" | "item/completed" => {
+                let Some(notice) = rpc::params(line) else { return false };
+                if self.item_notice(method, &notice, out).is_err() {
+                    self.unmapped_event(method, out);
                 }
-                None => false,
-            },
-            _ => false,
+            }
+            method => {
+                let Some(kind) = MessageKind::of_delta(method) else { return false };
+                let Some(delta) = rpc::params(line) else { return false };
+                self.delta(delta, kind, out);
+            }
         }
+        true
     }
 
     fn item_notice(&mut self, method: &str, notice: &ItemNotice<'_>, out: &mut Vec<ChatEvent>) -> Result<(), Malformed> {
@@ -298,6 +302,7 @@ impl Codex {
         if method == "initialize" {
             self.close("The agent's process ended", out);
             self.requests.host.clear();
+            self.session.restart();
         }
         let host: HostParams<'_> = params.and_then(|params| serde_json::from_str(params.get()).ok()).unwrap_or_default();
         let thread_id = host.thread_id.as_deref().map(str::to_owned);

@@ -110,7 +110,10 @@ impl Codex {
         let (parent, thread_id) = (thread.parent.clone(), thread.id.clone());
         let key = id.get().to_owned();
         let request_id = rpc::id_text(id);
-        answer(&mut self.requests, &key, Answer::None("The agent asked anew"), out);
+        // Asked already, and not answered yet.
+        if self.requests.agent.iter().any(|pending| pending.key == key) {
+            return Ok(true);
+        }
 
         let leave = request.meta.as_ref().filter(|meta| meta.codex_approval_kind.is_some());
         let asks_leave = form != LeaveForm::Elicitation || leave.is_some();
@@ -141,7 +144,13 @@ impl Codex {
     }
 
     /// The host's answer to a request of the agent.
-    pub(super) fn host_answer(&mut self, id: &RawValue, result: Option<&RawValue>, error: Option<&str>, out: &mut Vec<ChatEvent>) {
+    pub(super) fn host_answer(
+        &mut self,
+        id: &RawValue,
+        result: Option<&RawValue>,
+        error: Option<&str>,
+        out: &mut Vec<ChatEvent>,
+    ) {
         let answered: Option<HostAnswer<'_>> = result.and_then(|result| serde_json::from_str(result.get()).ok());
         let approved = match (&answered, error) {
             (Some(given), None) => answer(&mut self.requests, id.get(), Answer::Given(given), out),
@@ -197,14 +206,7 @@ impl Codex {
             Some(reason) => format!("Grant permissions: {reason}"),
             None => "Grant permissions".to_owned(),
         };
-        let subject = Subject {
-            tool_name: "Permissions".to_owned(),
-            title,
-            kind: ToolKind::Other,
-            input: Value::Object(input),
-            mcp: None,
-        };
-        Ok((self.known_call(request), subject))
+        Ok((self.known_call(request), Subject::other("Permissions", title, Value::Object(input))))
     }
 
     /// A request about an MCP tool names no item: it is the newest open call with the same tool and arguments.
@@ -223,20 +225,14 @@ impl Codex {
             Some((id, subject)) => (Some(id.to_owned()), Subject { title, ..subject.clone() }),
             None => {
                 let input = arguments.unwrap_or_else(|| json!({}));
-                (None, Subject { tool_name: tool.to_owned(), title, kind: ToolKind::Other, input, mcp: None })
+                (None, Subject::other(tool, title, input))
             }
         })
     }
 }
 
 fn edit_subject() -> Subject {
-    Subject {
-        tool_name: "Edit".to_owned(),
-        title: "Edit files".to_owned(),
-        kind: ToolKind::Edit,
-        input: json!({}),
-        mcp: None,
-    }
+    Subject { kind: ToolKind::Edit, ..Subject::other("Edit", "Edit files", json!({})) }
 }
 
 /// The choices. Codex takes leave for the session also where it offers only a lasting rule of its own, which would be written
@@ -252,12 +248,12 @@ fn options(request: &AgentRequest<'_>, form: LeaveForm) -> Result<Vec<Permission
             }
         }
         LeaveForm::Decision => {
-            let offered = request.available_decisions.as_deref();
-            let has = |decision: &str| offered.is_none_or(|offered| offered.iter().any(|offer| offer.get().contains(decision)));
-            match has("\"acceptForSession\"") || has("\"acceptWithExecpolicyAmendment\"") {
-                true => vec![ALLOW_ONCE, ALLOW_SESSION, REJECT],
-                false => vec![ALLOW_ONCE, REJECT],
-            }
+            let offered = request.available_decisions.as_ref().map(|offered| offered.iter().map(|offer| word(offer)).collect());
+            let has =
+                |decision: &str| offered.as_ref().is_none_or(|words: &Vec<String>| words.iter().any(|word| word == decision));
+            let session = has("acceptForSession") || has("acceptWithExecpolicyAmendment");
+            let allows = [(has("accept"), ALLOW_ONCE), (session, ALLOW_SESSION), (true, REJECT)];
+            allows.into_iter().filter(|(offered, _)| *offered).map(|(_, choice)| choice).collect()
         }
     };
     Ok(choices.into_iter().map(choice).collect())
@@ -322,16 +318,19 @@ fn answer(requests: &mut Requests, key: &str, answer: Answer<'_>, out: &mut Vec<
 
 type Resolution = (Option<String>, bool, Option<String>);
 
+/// A decision is a word, or an object whose only key is the word.
+fn word(decision: &RawValue) -> String {
+    match serde_json::from_str(decision.get()) {
+        Ok(Value::String(word)) => word,
+        Ok(Value::Object(object)) => object.keys().next().cloned().unwrap_or_default(),
+        _ => String::new(),
+    }
+}
+
 fn decision(given: &HostAnswer<'_>) -> Resolution {
-    let decision = value(given.decision).unwrap_or(Value::Null);
-    let word = match &decision {
-        Value::String(word) => word.as_str(),
-        Value::Object(object) => object.keys().next().map_or("", String::as_str),
-        _ => "",
-    };
-    match word {
-        "cancel" | "" => (None, false, None),
-        word => (Some(word.to_owned()), word.starts_with("accept"), None),
+    match given.decision.map(word).as_deref() {
+        None | Some("" | "cancel") => (None, false, None),
+        Some(word) => (Some(word.to_owned()), word.starts_with("accept"), None),
     }
 }
 

@@ -22,6 +22,11 @@ impl Session {
         self.cwd.as_deref()
     }
 
+    /// A new process starts its servers anew.
+    pub(super) fn restart(&mut self) {
+        self.mcp_servers.clear();
+    }
+
     fn take(&mut self, settings: &Settings<'_>) -> bool {
         let model = settings.model.as_deref().map(str::to_owned).or_else(|| self.model.clone());
         let cwd = settings.cwd.as_deref().map(str::to_owned).or_else(|| self.cwd.clone());
@@ -76,7 +81,8 @@ impl Codex {
 
     /// `mcpServer/startupStatus/updated`.
     pub(super) fn mcp_status(&mut self, notice: &McpStatusNotice<'_>, out: &mut Vec<ChatEvent>) {
-        let Some(thread) = self.threads.find(notice.thread_id.as_deref()) else { return };
+        let thread = self.threads.find(notice.thread_id.as_deref());
+        let Some(thread) = thread.filter(|thread| thread.parent.is_none()) else { return };
         let server = (notice.name.to_string(), notice.status.to_string());
         match self.session.mcp_servers.iter_mut().find(|known| known.0 == server.0) {
             Some(known) if *known == server => return,

@@ -1,13 +1,12 @@
 //! Sub-agents: the calls that make and steer them, and which thread belongs to which call.
 
+use super::Malformed;
 use super::calls::{Background, ItemPlace, Subject};
 use super::items::{Item, Moment, ended, failure_of};
 use super::mcp::value;
 use super::normalize::Codex;
 use super::wire::{CollabItem, SubAgentItem, TurnNotice};
-use super::Malformed;
 use crate::tools::text_content;
-use chat_grammar::acp::ToolKind;
 use chat_grammar::event::{ChatEvent, ToolCompleted};
 use serde_json::{Map, Value, json};
 
@@ -23,7 +22,8 @@ pub(super) fn collab_item(
 ) -> Result<(), Malformed> {
     let call: CollabItem<'_> = item.read()?;
     let subject = collab_subject(&call);
-    codex.start(thread_id, item, Background::Impossible, subject.clone(), |id, subject| subject.started(id), out);
+    let start = |id: String, subject: &Subject| subject.started(id);
+    codex.start(thread_id, item, Background::Impossible, || Ok(subject.clone()), start, out)?;
     for child in call.receiver_thread_ids.iter().flatten() {
         codex.adopt(thread_id, item, child, call.model.as_deref());
     }
@@ -61,13 +61,7 @@ fn collab_subject(call: &CollabItem<'_>) -> Subject {
             input.insert(name.to_owned(), text.into());
         }
     }
-    Subject {
-        tool_name: TOOL_NAME.to_owned(),
-        title: title.to_owned(),
-        kind: ToolKind::Other,
-        input: Value::Object(input),
-        mcp: None,
-    }
+    Subject::other(TOOL_NAME, title, Value::Object(input))
 }
 
 /// News of a sub-agent of the second generation. Each piece of news is an item, and so a call, of its own.
@@ -86,14 +80,8 @@ pub(super) fn activity_item(
         "agentThreadId": activity.agent_thread_id.as_deref(),
         "model": activity.model.as_deref(),
     });
-    let subject = Subject {
-        tool_name: TOOL_NAME.to_owned(),
-        title: format!("Sub-agent {name}: {}", &*activity.kind),
-        kind: ToolKind::Other,
-        input: whole.clone(),
-        mcp: None,
-    };
-    codex.start(thread_id, item, Background::Impossible, subject, |id, subject| subject.started(id), out);
+    let subject = || Ok(Subject::other(TOOL_NAME, format!("Sub-agent {name}: {}", &*activity.kind), whole.clone()));
+    codex.start(thread_id, item, Background::Impossible, subject, |id, subject| subject.started(id), out)?;
     if let Some(child) = activity.agent_thread_id.as_deref() {
         codex.adopt(thread_id, item, child, activity.model.as_deref());
     }
@@ -123,16 +111,11 @@ impl Codex {
             return;
         }
         let Some(parent) = self.threads.running_turn(root).map(|thread| thread.id.clone()) else { return };
-        let subject = Subject {
-            tool_name: TOOL_NAME.to_owned(),
-            title: "Sub-agent".to_owned(),
-            kind: ToolKind::Other,
-            input: json!({ "agentThreadId": child }),
-            mcp: None,
-        };
+        let subject = || Ok(Subject::other(TOOL_NAME, "Sub-agent", json!({ "agentThreadId": child })));
         let place = ItemPlace { item_id: child, turn_id: Some(root), started_at_ms: None };
         let item = Item { id: child, json: "", place };
-        self.start(Some(&parent), &item, Background::Possible, subject, |id, subject| subject.started(id), out);
+        // Making up a call cannot fail.
+        let _ = self.start(Some(&parent), &item, Background::Possible, subject, |id, subject| subject.started(id), out);
         self.adopt(Some(&parent), &item, child, None);
     }
 

@@ -50,16 +50,25 @@ pub(super) struct Threads {
     by_id: HashMap<String, Thread>,
     /// The threads that the host opened in this session; the last one is the conversation's.
     own: Vec<String>,
+    /// What the host asked for, until a thread says what it runs with.
+    model: Option<String>,
 }
 
 impl Threads {
+    pub(super) fn new(model: Option<String>) -> Self {
+        Self { model, ..Self::default() }
+    }
+
     /// The host works with this thread.
     pub(super) fn open(&mut self, id: &str) -> &mut Thread {
         if self.own.last().is_none_or(|last| last != id) {
             self.own.retain(|own| own != id);
             self.own.push(id.to_owned());
         }
-        self.thread(id)
+        let model = self.model.clone();
+        let thread = self.thread(id);
+        thread.model = thread.model.take().or(model);
+        thread
     }
 
     /// A sub-agent's thread, made by a tool call. `None` where it is known already: the first call that names it made it.

@@ -40,10 +40,7 @@ impl Codex {
             }
         }
         if stop == Stop::Failed && !already_failed {
-            let error = match &turn.error {
-                Some(error) => errors::turn_failure(error),
-                None => errors::request_failure("The turn failed"),
-            };
+            let error = turn.error.as_ref().map_or_else(errors::unexplained, errors::turn_failure);
             out.push(EventKind::Error(error).into());
         }
         out.push(EventKind::Done { stop_reason: stop, native_stop_reason: Some(status.to_owned()) }.into());

@@ -102,7 +102,7 @@ fn bounds(turns: &[Turn], chosen: &[usize], about: &[Line]) -> Vec<usize> {
         let gap = after..turn.start;
         let between = || gap.clone().filter_map(|index| Some((index, about.get(index)?)));
         let ours = |line: &Line| line.thread.is_none() || line.thread == turn.thread;
-        let last_item = between().filter(|(_, line)| line.kind == Kind::Item && ours(line)).next_back().map(|(index, _)| index);
+        let last_item = between().rfind(|(_, line)| line.kind == Kind::Item && ours(line)).map(|(index, _)| index);
         let prepares = |index: usize| last_item.is_none_or(|item| item < index);
         let first = between().find(|(index, line)| line.kind == Kind::Preparation && ours(line) && prepares(*index));
         bounds.push(first.map_or(turn.start, |(index, _)| index));
@@ -177,9 +177,7 @@ impl Scan {
         let named = host.thread_id.map(|id| id.to_string());
         match (line.channel, envelope.method.as_deref(), envelope.id) {
             (Channel::Host, Some(method), Some(_)) => self.host_request(index, method, named),
-            (Channel::Host, None, Some(id)) => {
-                Line { thread: self.asked.get(id.get()).cloned().flatten(), kind: Kind::Other }
-            }
+            (Channel::Host, None, Some(id)) => Line { thread: self.asked.get(id.get()).cloned().flatten(), kind: Kind::Other },
             (Channel::Agent, Some(method), Some(id)) => {
                 let thread = self.root(named);
                 self.asked.insert(id.get().to_owned(), thread.clone());

@@ -6,7 +6,7 @@ use super::wire::{Breakdown, RawResponseNotice, TokenUsage, UsageNotice};
 use chat_grammar::event::{ChatEvent, EventKind};
 use chat_grammar::usage::{ContextFullness, TokenCounts, UsageModel, UsageOperation, UsageRecord};
 use serde_json::Value;
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 const SOURCE: &str = "codex_app_server";
 const SNAPSHOT_SOURCE: &str = "codex_app_server_context_snapshot";
@@ -17,24 +17,40 @@ pub(super) struct Ledger {
     total: Option<Breakdown>,
     /// Calls that were reported one by one and whose running total has not come yet.
     ahead: Breakdown,
-    /// The turns that this process runs or ran, with how many records each has. Reports about others are replayed.
-    turns: HashMap<String, u64>,
+    turns: HashMap<String, TurnReports>,
+    /// Model calls that were reported one by one, so that a repeated report is known as one.
+    responses: HashSet<String>,
     context: ContextFullness,
     /// The fullness that readers know.
     told: ContextFullness,
 }
 
+/// What is known of the reports about one turn.
+#[derive(Debug, Default)]
+struct TurnReports {
+    /// The turn runs or ran in this process. What is said about any other is replayed.
+    live: bool,
+    records: u64,
+}
+
 impl Ledger {
-    /// A turn that runs in this process.
+    /// A turn runs in this process.
     pub(super) fn live(&mut self, turn_id: &str) {
-        if !self.turns.contains_key(turn_id) {
-            self.turns.insert(turn_id.to_owned(), 0);
+        match self.turns.get_mut(turn_id) {
+            Some(turn) => turn.live = true,
+            None => {
+                self.turns.insert(turn_id.to_owned(), TurnReports { live: true, records: 0 });
+            }
         }
+    }
+
+    fn is_live(&self, turn_id: &str) -> bool {
+        self.turns.get(turn_id).is_some_and(|turn| turn.live)
     }
 
     /// The thread was loaded again: what it says about its past is replayed.
     pub(super) fn reload(&mut self) {
-        self.turns.clear();
+        self.turns.values_mut().for_each(|turn| turn.live = false);
         self.ahead = Breakdown::default();
     }
 
@@ -44,9 +60,9 @@ impl Ledger {
     }
 
     fn number(&mut self, turn_id: &str) -> u64 {
-        let number = self.turns.entry(turn_id.to_owned()).or_default();
-        *number += 1;
-        *number
+        let turn = self.turns.entry(turn_id.to_owned()).or_default();
+        turn.records = turn.records.saturating_add(1);
+        turn.records
     }
 }
 
@@ -55,7 +71,7 @@ pub(super) fn updated(thread: &mut Thread, notice: &UsageNotice<'_>, out: &mut V
     let usage: TokenUsage = serde_json::from_str(notice.token_usage.get())?;
     let ledger = &mut thread.usage;
     let turn_id = notice.turn_id.as_deref().unwrap_or_default().to_owned();
-    let replayed = !ledger.turns.contains_key(&turn_id) && notice.turn_id.is_some();
+    let replayed = notice.turn_id.is_some() && !ledger.is_live(&turn_id);
     let estimate = usage.last.is_empty();
     let before = ledger.total.replace(usage.total);
     ledger.context.used = usage.last.total_tokens.or(ledger.context.used);
@@ -86,6 +102,9 @@ pub(super) fn updated(thread: &mut Thread, notice: &UsageNotice<'_>, out: &mut V
 
 /// `rawResponse/completed`: one model call, as soon as it ended.
 pub(super) fn response(thread: &mut Thread, notice: &RawResponseNotice<'_>, raw: Value, out: &mut Vec<ChatEvent>) {
+    if !thread.usage.responses.insert(notice.response_id.to_string()) {
+        return;
+    }
     thread.messages.take_unreported();
     if let Some(usage) = notice.usage {
         thread.usage.ahead = thread.usage.ahead.plus(usage);
@@ -136,7 +155,7 @@ fn snapshot(thread: &mut Thread, turn_id: &str, estimate: bool, raw: Value, out:
     let number = thread.usage.number(turn_id);
     thread.usage.told = thread.usage.context;
     let record = UsageRecord {
-        id: format!("{}:{turn_id}:{number}", thread.id),
+        id: format!("{}:{turn_id}:context:{number}", thread.id),
         operation: UsageOperation::ContextSnapshot,
         source: SNAPSHOT_SOURCE.to_owned(),
         exact: !estimate,
@@ -151,11 +170,7 @@ fn record(thread: &Thread) -> UsageRecord {
     UsageRecord {
         id: String::new(),
         operation: UsageOperation::ChatStep,
-        model: UsageModel {
-            agent_revision_id: None,
-            provider_id: thread.provider.clone(),
-            model_id: thread.model.clone(),
-        },
+        model: UsageModel { agent_revision_id: None, provider_id: thread.provider.clone(), model_id: thread.model.clone() },
         source: SOURCE.to_owned(),
         exact: true,
         billable: true,

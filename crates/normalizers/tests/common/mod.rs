@@ -1,8 +1,6 @@
 //! Recordings as the tests see them.
 
-#![allow(dead_code, reason = "each test file uses a part of this module")]
-
-pub mod render;
+pub(crate) mod render;
 
 use chat_grammar::event::{ChatEvent, FinishReason};
 use chat_normalizers::{Channel, Normalizer, Options, RecordedLine, recording};
@@ -11,33 +9,33 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// A file of `fixtures/recordings/codex`.
-pub struct Recording {
-    pub name: String,
-    pub text: String,
+pub(crate) struct Recording {
+    pub(crate) name: String,
+    pub(crate) text: String,
 }
 
 impl Recording {
-    pub fn lines(&self) -> Vec<RecordedLine<'_>> {
+    pub(crate) fn lines(&self) -> Vec<RecordedLine<'_>> {
         recording::read(&self.text)
     }
 
     /// The first line, which says how the recording was made.
-    pub fn header(&self) -> Value {
+    pub(crate) fn header(&self) -> Value {
         serde_json::from_str(self.text.lines().next().unwrap_or("")).unwrap_or_default()
     }
 
     /// The messages of both sides in order, parsed, with the line they stand on.
-    pub fn messages(&self) -> Vec<(Channel, Value)> {
+    pub(crate) fn messages(&self) -> Vec<(Channel, Value)> {
         self.lines().iter().map(|line| (line.channel, serde_json::from_str(&line.text).unwrap_or_default())).collect()
     }
 }
 
-pub fn fixtures() -> PathBuf {
+pub(crate) fn fixtures() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fixtures")
 }
 
 /// Every recording of Codex, by name.
-pub fn codex() -> Vec<Recording> {
+pub(crate) fn codex() -> Vec<Recording> {
     let folder = fixtures().join("recordings/codex");
     let mut recordings: Vec<Recording> = fs::read_dir(folder)
         .expect("the folder of recordings")
@@ -53,16 +51,16 @@ pub fn codex() -> Vec<Recording> {
     recordings
 }
 
-pub fn one(name: &str) -> Recording {
+pub(crate) fn one(name: &str) -> Recording {
     codex().into_iter().find(|recording| recording.name == name).unwrap_or_else(|| panic!("no recording {name}"))
 }
 
-pub fn normalizer() -> Box<dyn Normalizer> {
+pub(crate) fn normalizer() -> Box<dyn Normalizer> {
     chat_normalizers::normalizer("codex", Options::default()).expect("codex is registered")
 }
 
 /// All events of a whole recording, `finish` included.
-pub fn play(lines: &[RecordedLine<'_>]) -> Vec<ChatEvent> {
+pub(crate) fn play(lines: &[RecordedLine<'_>]) -> Vec<ChatEvent> {
     let mut normalizer = normalizer();
     let mut out = Vec::new();
     for line in lines {
@@ -72,7 +70,7 @@ pub fn play(lines: &[RecordedLine<'_>]) -> Vec<ChatEvent> {
     out
 }
 
-pub fn push(normalizer: &mut dyn Normalizer, line: &RecordedLine<'_>, out: &mut Vec<ChatEvent>) {
+pub(crate) fn push(normalizer: &mut dyn Normalizer, line: &RecordedLine<'_>, out: &mut Vec<ChatEvent>) {
     if let Some(side) = line.channel.side() {
         normalizer.push(&line.text, side, out);
     }

@@ -7,7 +7,7 @@ use serde_json::Value;
 use std::fmt::Write;
 
 /// One event as one line.
-pub fn event(event: &ChatEvent) -> String {
+pub(crate) fn event(event: &ChatEvent) -> String {
     let mut line = kind(&event.kind);
     if let Some(parent) = &event.parent_tool_call_id {
         let _ = write!(line, "  [in {parent}]");
@@ -221,7 +221,7 @@ fn json(value: &Value) -> String {
 }
 
 /// A text in quotes; of a long one its head, its tail and its length.
-pub fn short(text: &str) -> String {
+pub(crate) fn short(text: &str) -> String {
     plain_short(&format!("{text:?}"))
 }
 

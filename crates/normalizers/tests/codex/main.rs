@@ -1,0 +1,12 @@
+//! The normalizer of Codex against its recordings, against reported bugs, and against nonsense.
+
+#![allow(clippy::expect_used, clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
+
+mod cases;
+#[path = "../common/mod.rs"]
+mod common;
+mod independent;
+mod properties;
+mod rules;
+mod segments;
+mod snapshots;
