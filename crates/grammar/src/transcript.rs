@@ -6,10 +6,12 @@ mod wire;
 
 pub use part::MessagePart;
 
+use crate::acp::{ContentBlock, SessionUpdate, ToolCallUpdateFields};
 use crate::bounded::HeadAndTail;
 use crate::event::Visibility;
 use crate::records::JsonText;
 use crate::time::iso8601;
+use crate::update::{Body, Delta, Extra, Update};
 use part::{CompactionPart, ToolPart};
 use serde_json::value::RawValue;
 use std::borrow::Cow;
@@ -74,6 +76,50 @@ impl Transcript {
             }),
             "permission_response" => self.add_permission(&update),
             _ => {}
+        }
+    }
+
+    /// Adds an update of which the journal holds this text. The same as `add`, but the pieces of text that make up most of a turn
+    /// are taken from the update itself instead of being read again.
+    pub fn add_written(&mut self, update: &Update, sequence: u64, json: &str) {
+        let is_piece = match (&update.body, &update.extra.parent_tool_call_id) {
+            (Body::Official(official), None) => self.add_piece(official, &update.extra),
+            _ => false,
+        };
+        if is_piece {
+            self.last_sequence = sequence;
+        } else {
+            self.add(json);
+        }
+    }
+
+    // Whether the update was a piece of text that goes on with what is there; only those are taken.
+    fn add_piece(&mut self, update: &SessionUpdate, extra: &Extra) -> bool {
+        match (update, &extra.delta) {
+            (SessionUpdate::AgentMessageChunk(chunk), None) => {
+                let (ContentBlock::Text(piece), Some(Slot::Text { text, message_id })) =
+                    (&chunk.content, self.parts.last_mut())
+                else {
+                    return false;
+                };
+                let goes_on = message_id.as_deref() == chunk.message_id.as_ref().map(|id| id.0.as_ref());
+                if goes_on {
+                    text.push_str(&piece.text);
+                }
+                goes_on
+            }
+            (SessionUpdate::ToolCallUpdate(call), Some(Delta { input: None, output: Some(piece) })) => {
+                let position = self.tools.get(call.tool_call_id.0.as_ref()).copied();
+                let slot = position.and_then(|position| self.parts.get_mut(position));
+                match slot {
+                    Some(Slot::Tool(_, streamed)) if call.fields == ToolCallUpdateFields::default() && extra.mcp.is_none() => {
+                        streamed.push(piece);
+                        true
+                    }
+                    _ => false,
+                }
+            }
+            _ => false,
         }
     }
 
@@ -193,7 +239,7 @@ impl Slot {
             Self::Text { text, .. } => MessagePart::Text { text },
             Self::Reasoning { text, visibility, .. } => MessagePart::Reasoning { text, visibility: *visibility },
             Self::Content(block) => MessagePart::Content { block },
-            Self::Tool(tool, streamed) => MessagePart::Tool(Box::new(tool.shown(streamed))),
+            Self::Tool(tool, streamed) => MessagePart::Tool(tool.shown(streamed)),
             Self::Plan(entries) => MessagePart::Plan { entries },
             Self::Compaction(compaction) => MessagePart::Compaction(compaction),
             Self::Notice { severity, title, description } => {

@@ -280,6 +280,32 @@ proptest! {
     }
 
     #[test]
+    fn a_live_turn_and_its_journal_come_to_the_same_message(
+        steps in prop::collection::vec((0..5_u8, 0..3_u8, "[a-z]{0,6}"), 0..40),
+    ) {
+        let mut mapper = UpdateMapper::new("conversation", "turn");
+        let (mut live, mut journal, mut updates) = (Transcript::new(), Transcript::new(), Vec::new());
+        for (kind, id, word) in steps {
+            let id = id.to_string();
+            let event = match kind {
+                0 => say(&word, &id),
+                1 => EventKind::ReasoningDelta { text: word, message_id: Some(id), visibility: Visibility::Full },
+                2 => started(&id),
+                3 => output(&id, &word),
+                _ => completed(&id, &word),
+            };
+            mapper.push(event.into(), &mut updates);
+        }
+        for (update, sequence) in updates.iter().zip(1..) {
+            let json = text(update, sequence, None);
+            live.add_written(update, sequence, &json);
+            journal.add(&json);
+        }
+        let (live, journal) = (live.parts_json(), journal.parts_json());
+        prop_assert_eq!(live.get(), journal.get());
+    }
+
+    #[test]
     fn any_text_survives_the_way_to_the_message(text in "\\PC*") {
         let parts = parts(vec![say(&text, "m")]);
         prop_assert_eq!(parts[0]["text"].as_str(), Some(text.as_str()));

@@ -87,7 +87,9 @@ impl Default for BatchPolicy {
 pub struct SqliteOptions {
     /// A file, which is created with its folders where it is missing, or `:memory:`.
     pub path: PathBuf,
+    /// What an acknowledged update survives.
     pub durability: Durability,
+    /// What may share a row of the journal.
     pub policy: BatchPolicy,
 }
 

@@ -121,7 +121,7 @@ impl TurnPump {
             let sequence = self.chunk.next_sequence();
             let place = Place { conversation_id: &self.conversation_id, turn_id: &self.turn_id, sequence, at };
             self.chunk.push(|buffer| write_update(&update, place, message, buffer));
-            self.transcript.add(self.chunk.last_update());
+            self.transcript.add_written(&update, sequence, self.chunk.last_update());
             let limits = &self.core.options.journal;
             if self.chunk.len() >= limits.max_updates || self.chunk.bytes() >= limits.max_bytes {
                 self.flush().await;

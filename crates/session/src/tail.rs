@@ -9,7 +9,7 @@ use tokio::sync::Notify;
 use tokio::sync::futures::Notified;
 
 /// How much of a turn's committed text stays in memory, in bytes. What is older is read from the journal.
-const RING_BYTES: usize = 4 * 1024 * 1024;
+const RING_BYTES: usize = 16 * 1024 * 1024;
 
 /// How a turn ended for those who watch it: with its sealed record, or with the error that kept it from being sealed.
 pub(crate) type TurnEnd = Result<Arc<TurnRecord>, ChatError>;

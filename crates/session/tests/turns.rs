@@ -467,9 +467,7 @@ proptest! {
 /// A recording of one turn that says so many words, one a message.
 fn long_recording(words: usize) -> String {
     let line = |channel: &str, message: Value| json!({ "i": 0, "t": 0, "ch": channel, "msg": message }).to_string();
-    let turn = |method: &str, status: &str| {
-        json!({ "method": method, "params": { "threadId": "t", "turn": { "id": "u", "items": [], "status": status, "error": null } } })
-    };
+    let turn = |method: &str, status: &str| json!({ "method": method, "params": { "threadId": "t", "turn": { "id": "u", "items": [], "status": status, "error": null } } });
     let mut lines = vec![
         json!({ "recording": 1, "harness": "codex", "harness_version": "0", "scenario": "long" }).to_string(),
         line("stdin", json!({ "method": "thread/start", "id": 1, "params": { "cwd": "/workspace" } })),

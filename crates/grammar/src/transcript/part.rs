@@ -9,6 +9,7 @@ use crate::update::CompactionPhase;
 use serde::Serialize;
 use serde_json::json;
 use serde_json::value::{RawValue, to_raw_value};
+use std::borrow::Cow;
 
 /// A part of a message, in the shape of the public type `MessagePart`.
 #[derive(Debug, Serialize)]
@@ -17,7 +18,7 @@ pub enum MessagePart<'a> {
     Text { text: &'a str },
     Reasoning { text: &'a str, visibility: Visibility },
     Content { block: &'a RawValue },
-    Tool(Box<ToolPart>),
+    Tool(Cow<'a, ToolPart>),
     Plan { entries: &'a RawValue },
     Compaction(&'a CompactionPart),
     Notice { severity: &'a str, title: &'a str, description: Option<&'a str> },
@@ -99,15 +100,15 @@ impl ToolPart {
     }
 
     /// The call with its streamed output in place of the content that an end would have brought.
-    pub(super) fn shown(&self, streamed: &HeadAndTail) -> Self {
-        let mut shown = self.clone();
-        if streamed.bytes() > 0 && self.output.is_none() && self.content.get() == "[]" {
-            let content = json!([{ "type": "content", "content": { "type": "text", "text": streamed.text() } }]);
-            if let Ok(content) = to_raw_value(&content) {
-                shown.content = content;
-            }
+    pub(super) fn shown(&self, streamed: &HeadAndTail) -> Cow<'_, Self> {
+        if streamed.bytes() == 0 || self.output.is_some() || self.content.get() != "[]" {
+            return Cow::Borrowed(self);
         }
-        shown
+        let content = json!([{ "type": "content", "content": { "type": "text", "text": streamed.text() } }]);
+        match to_raw_value(&content) {
+            Ok(content) => Cow::Owned(Self { content, ..self.clone() }),
+            Err(_) => Cow::Borrowed(self),
+        }
     }
 }
 

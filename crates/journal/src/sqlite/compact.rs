@@ -10,7 +10,7 @@ use rusqlite::{Connection, params};
 use std::collections::VecDeque;
 
 /// How much text one step joins, in bytes: what comes in meanwhile waits a few milliseconds.
-const STEP_BYTES: u64 = 1024 * 1024;
+const STEP_BYTES: u64 = 256 * 1024;
 
 /// Turns that wait to be made small.
 pub(crate) struct Compaction {

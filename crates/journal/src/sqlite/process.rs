@@ -111,7 +111,7 @@ mod platform {
 
     pub(crate) fn look_up(pid: u32) -> ProcessState {
         let pid = Pid::from_u32(pid);
-        let mut system = System::new();
+        let Ok(mut system) = System::new() else { return ProcessState::Unknown };
         system.refresh_processes_specifics(ProcessesToUpdate::Some(&[pid]), true, ProcessRefreshKind::nothing());
         match system.process(pid) {
             Some(process) if process.status() == ProcessStatus::Zombie => ProcessState::Gone,

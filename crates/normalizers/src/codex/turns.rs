@@ -142,6 +142,10 @@ impl Scan {
     fn read_answers(&mut self, lines: &[RecordedLine<'_>]) {
         let mut open: HashMap<String, usize> = HashMap::new();
         for (index, line) in lines.iter().enumerate() {
+            // Most lines are notifications, and no notification is an answer.
+            if line.channel == Channel::Agent && rpc::leading_method(&line.text).is_some() {
+                continue;
+            }
             let Ok(envelope) = rpc::envelope(&line.text) else { continue };
             match (line.channel, envelope.id, envelope.method) {
                 (Channel::Host, Some(id), Some(method)) => {
@@ -171,6 +175,9 @@ impl Scan {
     }
 
     fn line(&mut self, index: usize, line: &RecordedLine<'_>) -> Line {
+        if let Some(line) = self.plain_news(line) {
+            return line;
+        }
         let Ok(envelope) = rpc::envelope(&line.text) else { return Line::default() };
         let params = envelope.params.map_or("{}", |params| params.get());
         let host: HostParams<'_> = serde_json::from_str(params).unwrap_or_default();
@@ -191,6 +198,17 @@ impl Scan {
             }
             _ => Line::default(),
         }
+    }
+
+    /// A notification that says nothing about turns or sub-agents, which nearly all are: read in one pass.
+    fn plain_news(&self, line: &RecordedLine<'_>) -> Option<Line> {
+        let method = rpc::leading_method(&line.text).filter(|_| line.channel == Channel::Agent)?;
+        if matches!(method, "turn/started" | "turn/completed" | "item/started" | "item/completed") {
+            return None;
+        }
+        let params: HostParams<'_> = rpc::params(&line.text)?;
+        let thread = self.root(params.thread_id.map(|id| id.to_string()));
+        Some(Line { thread, kind: if method.starts_with("item/") { Kind::Item } else { Kind::Other } })
     }
 
     fn host_request(&mut self, index: usize, method: &str, named: Option<String>) -> Line {
