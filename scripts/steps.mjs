@@ -1,8 +1,7 @@
 // What every command shares: named steps that stop the command with their own exit code. Plain Node without
 // dependencies, since these run in a fresh clone before anything is installed.
 import { spawn } from "node:child_process";
-import { createHash } from "node:crypto";
-import { existsSync, mkdirSync, readFileSync, realpathSync, writeFileSync } from "node:fs";
+import { readFileSync, realpathSync, statSync } from "node:fs";
 import { createRequire } from "node:module";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
@@ -11,7 +10,6 @@ export const root = join(dirname(fileURLToPath(import.meta.url)), "..");
 export const require = createRequire(import.meta.url);
 
 const isWindows = process.platform === "win32";
-const stamp = join(root, "node_modules", ".installed-lock");
 
 /** A step that failed, with the code that the whole command ends with. */
 export class StepError extends Error {
@@ -66,13 +64,11 @@ export function tool(dependency, program = dependency) {
 
 export const node = (script, ...args) => [process.execPath, [script, ...args]];
 
-/** Installs exactly what the lock file says, unless that was done already. */
+/** Installs exactly what the lock file says, unless npm did so after the file was last changed: it notes the end of its work. */
 export async function ensureInstalled() {
-  const lock = createHash("sha256").update(readFileSync(join(root, "package-lock.json"))).digest("hex");
-  if (existsSync(stamp) && readFileSync(stamp, "utf8") === lock) return;
+  const changed = (name) => statSync(join(root, name), { throwIfNoEntry: false })?.mtimeMs ?? 0;
+  if (changed(join("node_modules", ".package-lock.json")) > changed("package-lock.json")) return;
   await step("install dependencies", "npm", ["ci", "--no-audit", "--no-fund"]);
-  mkdirSync(dirname(stamp), { recursive: true });
-  writeFileSync(stamp, lock);
 }
 
 /** Runs a command's body where its file is the program; a failed step ends the process with that step's code. */

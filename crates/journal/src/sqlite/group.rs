@@ -127,7 +127,7 @@ impl Group<'_> {
         run(self.connection, "COMMIT")
     }
 
-    fn task(&mut self, task: &mut dyn super::group::Task) -> Outcome<()> {
+    fn task(&mut self, task: &mut dyn Task) -> Outcome<()> {
         run(self.connection, "SAVEPOINT task")?;
         let scope = Scope { connection: self.connection, host: self.host };
         let outcome = task.run(&mut Writing { scope, live: self.live });

@@ -9,7 +9,7 @@ use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
 /// Callers bound what they have in flight; beyond this a stalled disk would become a memory leak, and appends are refused.
-const MAX_WAITING_BYTES: usize = 256 * 1024 * 1024;
+const MAX_WAITING_BYTES: usize = if cfg!(test) { 1024 * 1024 } else { 256 * 1024 * 1024 };
 
 /// What one transaction takes at most, in bytes, unless a single command is larger.
 const MAX_GROUP_BYTES: usize = 4 * 1024 * 1024;

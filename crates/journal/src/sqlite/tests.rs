@@ -163,7 +163,7 @@ async fn a_queue_that_overflows_refuses_in_order() {
     let (release, wait) = mpsc::channel::<()>();
     store.shared.queue.push_job(Box::new(move |_| wait.recv().unwrap()));
     let order = Arc::new(Mutex::new(Vec::new()));
-    let large = format!("\"{}\"", "a".repeat(100 * 1024 * 1024));
+    let large = format!("\"{}\"", "a".repeat(400 * 1024));
     for (first, text) in [(1, large.as_str()), (2, large.as_str()), (3, large.as_str()), (3, "3")] {
         let order = order.clone();
         store.append_updates(
