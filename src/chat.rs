@@ -5,8 +5,8 @@ use crate::promise::{answer, runtime};
 use crate::runtime::NativeRuntime;
 use crate::store::NativeStore;
 use crate::subscription::NativeSubscription;
-use chat_grammar::records::TurnRecord;
 use chat_grammar::Result;
+use chat_grammar::records::TurnRecord;
 use chat_journal::ConversationStore;
 use chat_session::{AskTime, Chat, ChatOptions, ChatPorts, Clock, OnTurn};
 use napi::Env;
@@ -68,9 +68,7 @@ impl NativeChat {
         contract_json: String,
         resolved_json: Option<String>,
     ) -> Answer<String> {
-        self.ask(env, |chat| async move {
-            json(&chat.prepare_execution(&id, &contract_json, resolved_json.as_deref()).await?)
-        })
+        self.ask(env, |chat| async move { json(&chat.prepare_execution(&id, &contract_json, resolved_json.as_deref()).await?) })
     }
 
     #[napi(catch_unwind, ts_return_type = "Promise<string>")]

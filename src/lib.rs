@@ -4,6 +4,8 @@
 //! Nested values cross as JSON text both ways. Every sync export catches panics by `catch_unwind`; every promise is made by
 //! `promise::answer`, which catches them too. An error crosses as the JSON text `{code, message, details}` in its message.
 
+#![cfg_attr(test, allow(dead_code, reason = "napi registers exports only outside of test builds"))]
+
 mod chat;
 mod error;
 mod execution;

@@ -79,16 +79,12 @@ impl NativeStore {
 
     #[napi(catch_unwind, ts_return_type = "Promise<string>")]
     pub fn list_conversations(&self, env: &Env, owner: String, options_json: String) -> Answer<String> {
-        self.ask(env, |store| async move {
-            json(&store.list_conversations(&owner, parse("options", &options_json)?).await?)
-        })
+        self.ask(env, |store| async move { json(&store.list_conversations(&owner, parse("options", &options_json)?).await?) })
     }
 
     #[napi(catch_unwind, ts_return_type = "Promise<string>")]
     pub fn update_conversation(&self, env: &Env, owner: String, id: String, patch_json: String) -> Answer<String> {
-        self.ask(env, |store| async move {
-            json(&store.update_conversation(&owner, &id, parse("patch", &patch_json)?).await?)
-        })
+        self.ask(env, |store| async move { json(&store.update_conversation(&owner, &id, parse("patch", &patch_json)?).await?) })
     }
 
     #[napi(catch_unwind, ts_return_type = "Promise<void>")]
@@ -190,9 +186,7 @@ impl NativeStore {
         conversation_id: String,
         turn_id: Option<String>,
     ) -> Answer<String> {
-        self.ask(env, |store| async move {
-            json(&store.list_usage_steps(&owner, &conversation_id, turn_id.as_deref()).await?)
-        })
+        self.ask(env, |store| async move { json(&store.list_usage_steps(&owner, &conversation_id, turn_id.as_deref()).await?) })
     }
 
     #[napi(catch_unwind, ts_return_type = "Promise<void>")]

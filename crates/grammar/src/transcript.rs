@@ -239,7 +239,7 @@ impl Slot {
             Self::Text { text, .. } => MessagePart::Text { text },
             Self::Reasoning { text, visibility, .. } => MessagePart::Reasoning { text, visibility: *visibility },
             Self::Content(block) => MessagePart::Content { block },
-            Self::Tool(tool, streamed) => MessagePart::Tool(tool.shown(streamed)),
+            Self::Tool(tool, streamed) => MessagePart::Tool(Box::new(tool.shown(streamed))),
             Self::Plan(entries) => MessagePart::Plan { entries },
             Self::Compaction(compaction) => MessagePart::Compaction(compaction),
             Self::Notice { severity, title, description } => {

@@ -1,4 +1,5 @@
 //! Events to updates to one text, and back to the parts of a message.
+#![allow(clippy::expect_used, clippy::panic, reason = "a test fails by panicking")]
 
 use chat_grammar::acp::{
     ContentBlock, PlanEntry, PlanEntryPriority, PlanEntryStatus, SessionUpdate, ToolCallContent, ToolKind,

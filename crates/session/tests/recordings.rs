@@ -1,5 +1,6 @@
 //! Every bundled recording, played through chat, journal and back: snapshots that a reviewer can read, updates that the
 //! official schema accepts, and the laws of a turn.
+#![allow(clippy::expect_used, clippy::panic, reason = "a test fails by panicking")]
 
 mod support;
 

@@ -18,7 +18,7 @@ pub enum MessagePart<'a> {
     Text { text: &'a str },
     Reasoning { text: &'a str, visibility: Visibility },
     Content { block: &'a RawValue },
-    Tool(Cow<'a, ToolPart>),
+    Tool(Box<Cow<'a, ToolPart>>),
     Plan { entries: &'a RawValue },
     Compaction(&'a CompactionPart),
     Notice { severity: &'a str, title: &'a str, description: Option<&'a str> },
