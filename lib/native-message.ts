@@ -1,4 +1,4 @@
-import type { ChatUpdate } from "./acp.js";
+import type { NativePlace } from "./native.js";
 
 /** Its private fields are put onto the object that it is given, which stays a plain object to everybody else. */
 // eslint-disable-next-line @typescript-eslint/no-extraneous-class -- what it constructs is what it is given
@@ -15,7 +15,7 @@ class Stamp {
  */
 class LazyMessage extends Stamp {
   #natives: Buffer | null;
-  readonly #place: readonly [start: number, end: number];
+  readonly #place: NativePlace;
   #message: unknown;
 
   // One pair of functions for all messages: with a pair for each, every object would have a shape of its own.
@@ -35,7 +35,7 @@ class LazyMessage extends Stamp {
     },
   };
 
-  constructor(target: object, natives: Buffer, place: readonly [number, number]) {
+  constructor(target: object, natives: Buffer, place: NativePlace) {
     super(target);
     this.#natives = natives;
     this.#place = place;
@@ -43,12 +43,9 @@ class LazyMessage extends Stamp {
   }
 }
 
-/** Puts the native message of an update in the place of its position in the batch. */
-export function attachNativeMessage(update: ChatUpdate, natives: Buffer): void {
-  const meta = update._meta.amalgm;
-  if (meta.native === undefined || !("message" in meta.native)) return;
-  const { source, message } = meta.native;
+/** A native message that is parsed when somebody looks. */
+export function lazyNative(source: string, natives: Buffer, place: NativePlace): { source: string; message: unknown } {
   const native = { source } as { source: string; message: unknown };
-  new LazyMessage(native, natives, message as [number, number]);
-  meta.native = native;
+  new LazyMessage(native, natives, place);
+  return native;
 }

@@ -81,14 +81,32 @@ export interface NativeSubscription {
   close(): void;
 }
 
+/** The place of a native message in `natives`, in bytes. */
+export type NativePlace = [start: number, end: number];
+
+/** How updates that are nothing but a piece of text are told apart; the numbers are the addon's. */
+export enum PieceForm {
+  Text = 0,
+  ToolOutput = 1,
+  FullReasoning = 2,
+  ReasoningSummary = 3,
+  RedactedReasoning = 4,
+  PlanReasoning = 5,
+}
+
+/** An update that is nothing but a piece of text: what is not the same in every update of its form. */
+export type NativePiece = [form: PieceForm, text: string, id: string, at: number, sequence: number, ...place: NativePlace | []];
+
 export interface NativeBatch {
   /**
-   * A JSON array of updates. Where one has a native message, `_meta.amalgm.native.message` is `[start, end]`: where it
-   * stands in `natives`, in bytes.
+   * A JSON array of updates: whole ones as objects, pieces of text as `NativePiece`. Where a whole one has a native
+   * message, `_meta.amalgm.native.message` is its `NativePlace`.
    */
   text: string;
   /** The native messages as JSON text in UTF-8. */
   natives: Buffer;
+  /** Where the native messages of pieces come from. */
+  source: string;
 }
 
 export interface NativeTranscript {

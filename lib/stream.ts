@@ -3,7 +3,7 @@ import type { TurnRecord } from "./conversations.js";
 import { settleJson } from "./errors.js";
 import { Hidden } from "./hidden.js";
 import type { NativeChat } from "./native.js";
-import { throwFailure, UpdateIterator } from "./update-iterator.js";
+import { throwFailure, type TurnName, UpdateIterator } from "./update-iterator.js";
 
 interface StreamState {
   native: NativeChat;
@@ -48,6 +48,7 @@ export class ChatTurnStream implements AsyncIterable<ChatUpdate> {
     const { native, afterSequence } = streams.get(this);
     const { conversationId, turnId } = this;
     return new UpdateIterator(
+      this,
       () => native.subscribe(conversationId, turnId, afterSequence),
       async () => throwFailure(await this.completion),
     );
@@ -63,13 +64,15 @@ function sealedTurn(native: NativeChat, conversationId: string, turnId: string):
 
 /** @internal The committed updates of a turn, whatever became of it: a replay shows a failure, it does not throw it. */
 export class TurnReplay implements AsyncIterable<ChatUpdate> {
+  readonly #turn: TurnName;
   readonly #subscribe: () => ReturnType<NativeChat["subscribe"]>;
 
   constructor(native: NativeChat, conversationId: string, turnId: string, afterSequence: number) {
+    this.#turn = { conversationId, turnId };
     this.#subscribe = () => native.subscribe(conversationId, turnId, afterSequence);
   }
 
   [Symbol.asyncIterator](): AsyncIterator<ChatUpdate, undefined> {
-    return new UpdateIterator(this.#subscribe, () => Promise.resolve(undefined));
+    return new UpdateIterator(this.#turn, this.#subscribe, () => Promise.resolve(undefined));
   }
 }

@@ -1,8 +1,14 @@
 import type { ChatUpdate } from "./acp.js";
 import type { TurnRecord } from "./conversations.js";
 import { lift, turnStreamError } from "./errors.js";
-import { attachNativeMessage } from "./native-message.js";
+import { Batch } from "./batch.js";
 import type { NativeBatch, NativeSubscription } from "./native.js";
+
+/** Which turn is read. */
+export interface TurnName {
+  readonly conversationId: string;
+  readonly turnId: string;
+}
 
 type Step<End> = IteratorResult<ChatUpdate, End>;
 interface Waiter<End> {
@@ -10,8 +16,6 @@ interface Waiter<End> {
   reject(error: unknown): void;
 }
 
-const NOTHING: readonly ChatUpdate[] = [];
-const NO_BYTES = Buffer.alloc(0);
 
 /** Ends the subscriptions of iterators that were dropped without `return()`. */
 const dropped = new FinalizationRegistry<NativeSubscription>(release);
@@ -35,26 +39,26 @@ export function throwFailure(turn: TurnRecord): TurnRecord {
  * concurrent `next()` calls must share one running fetch and be answered in call order.
  */
 export class UpdateIterator<End> implements AsyncIterableIterator<ChatUpdate, End> {
+  readonly #turn: TurnName;
   readonly #subscribe: () => NativeSubscription;
   readonly #end: () => Promise<End>;
   /** Where the iteration began: an error that comes out of a batch has no caller of its own on the stack. */
   readonly #site: { stack?: string } = {};
   #subscription: NativeSubscription | null = null;
-  #batch: readonly ChatUpdate[] = NOTHING;
-  #natives: Buffer = NO_BYTES;
-  #cursor = 0;
+  #batch = Batch.EMPTY;
   #waiting: Waiter<End>[] = [];
   #fetching = false;
   #ended = false;
 
-  constructor(subscribe: () => NativeSubscription, end: () => Promise<End>) {
+  constructor(turn: TurnName, subscribe: () => NativeSubscription, end: () => Promise<End>) {
+    this.#turn = turn;
     this.#subscribe = subscribe;
     this.#end = end;
     Error.captureStackTrace(this.#site, UpdateIterator);
   }
 
   next(): Promise<Step<End>> {
-    if (this.#cursor < this.#batch.length) return Promise.resolve({ done: false, value: this.#take() });
+    if (!this.#batch.isEmpty) return Promise.resolve({ done: false, value: this.#take() });
     if (this.#ended) return Promise.resolve(finished());
     return new Promise((resolve, reject) => {
       this.#waiting.push({ resolve, reject });
@@ -79,9 +83,8 @@ export class UpdateIterator<End> implements AsyncIterableIterator<ChatUpdate, En
   }
 
   #take(): ChatUpdate {
-    const update = this.#batch[this.#cursor++]!;
-    attachNativeMessage(update, this.#natives);
-    if (this.#cursor === this.#batch.length) this.#forget();
+    const update = this.#batch.take();
+    if (this.#batch.isEmpty) this.#batch = Batch.EMPTY;
     return update;
   }
 
@@ -101,8 +104,7 @@ export class UpdateIterator<End> implements AsyncIterableIterator<ChatUpdate, En
         await this.#finish();
         break;
       }
-      this.#batch = JSON.parse(batch.text) as ChatUpdate[];
-      this.#natives = batch.natives;
+      this.#batch = new Batch(batch, this.#turn.conversationId, this.#turn.turnId);
       this.#answer();
     }
     this.#fetching = false;
@@ -117,15 +119,9 @@ export class UpdateIterator<End> implements AsyncIterableIterator<ChatUpdate, En
   }
 
   #answer(): void {
-    while (this.#waiting.length > 0 && this.#cursor < this.#batch.length) {
+    while (this.#waiting.length > 0 && !this.#batch.isEmpty) {
       this.#waiting.shift()?.resolve({ done: false, value: this.#take() });
     }
-  }
-
-  #forget(): void {
-    this.#batch = NOTHING;
-    this.#natives = NO_BYTES;
-    this.#cursor = 0;
   }
 
   async #finish(): Promise<void> {
@@ -150,7 +146,7 @@ export class UpdateIterator<End> implements AsyncIterableIterator<ChatUpdate, En
 
   #close(): void {
     this.#ended = true;
-    this.#forget();
+    this.#batch = Batch.EMPTY;
     if (this.#subscription !== null) {
       dropped.unregister(this);
       release(this.#subscription);

@@ -4,7 +4,7 @@ use crate::error::{json, parse, to_napi};
 use crate::promise::answer;
 use chat_grammar::records::JournalEntry;
 use chat_grammar::{ChatError, ErrorCode, Result};
-use chat_journal::{ChunkBuilder, ConversationStore, Durability, SqliteOptions, SqliteStore, UpdateBatch};
+use chat_journal::{Chunk, ConversationStore, Durability, SqliteOptions, SqliteStore, UpdateBatch};
 use napi::Env;
 use napi::bindgen_prelude::AsyncBlock;
 use napi_derive::napi;
@@ -221,27 +221,23 @@ fn append(
 ) -> Result<Option<oneshot::Receiver<Result<()>>>> {
     let entries: Vec<JournalEntry> = parse("entries", entries_json)?;
     let Some(first) = entries.first() else { return Ok(None) };
-    let mut builder = ChunkBuilder::new(first.sequence);
-    for entry in &entries {
-        if entry.sequence != builder.next_sequence() {
-            let message = format!("sequence {} follows {}: a batch has no gaps", entry.sequence, builder.next_sequence() - 1);
+    for (entry, expected) in entries.iter().zip(first.sequence..) {
+        if entry.sequence != expected {
+            let message = format!("sequence {} stands where {expected} follows: a batch has no gaps", entry.sequence);
             return Err(ChatError::store(message));
         }
-        if entry.json.contains('\n') {
+        if entry.json.is_empty() || entry.json.contains('\n') {
             let problem = "must be JSON text on one line";
             return Err(ChatError::at(ErrorCode::InvalidOptions, "entries[].json", problem));
         }
-        builder.push(|buffer| {
-            buffer.extend_from_slice(entry.json.as_bytes());
-            None
-        });
     }
+    let text = entries.iter().map(|entry| entry.json.as_str()).collect::<Vec<_>>().join("\n");
     let (sender, done) = oneshot::channel();
     let batch = UpdateBatch {
         owner: owner.into(),
         conversation_id: conversation_id.into(),
         turn_id: turn_id.into(),
-        chunk: Arc::new(builder.finish()),
+        chunk: Arc::new(Chunk::from_text(first.sequence, text)),
     };
     store.append_updates(batch, Box::new(|result| drop(sender.send(result))));
     Ok(Some(done))

@@ -12,12 +12,15 @@ use tokio::sync::{Mutex, Notify};
 /// A run of updates.
 #[napi(object, object_from_js = false)]
 pub struct NativeBatch {
-    /// A JSON array of the updates. Where one has a native message, `_meta.amalgm.native.message` is `[start, end]`: where it
-    /// stands in `natives`, in bytes.
+    /// A JSON array of the updates. An object is a whole update; where it has a native message, `_meta.amalgm.native.message` is
+    /// `[start, end]`: where it stands in `natives`, in bytes. An array is an update that is nothing but a piece of text:
+    /// `[form, text, id, at, sequence]`, and `start, end` where it has a native message.
     #[napi(ts_type = "string")]
     pub text: Either<Latin1String, Utf16String>,
     /// The native messages as JSON text in UTF-8.
     pub natives: Buffer,
+    /// Where the native messages of pieces come from.
+    pub source: String,
 }
 
 impl From<Batch> for NativeBatch {
@@ -26,7 +29,7 @@ impl From<Batch> for NativeBatch {
             BatchText::Ascii(text) => Either::A(Latin1String::from(text)),
             BatchText::Utf16(text) => Either::B(Utf16String::from(text)),
         };
-        Self { text, natives: batch.natives.into() }
+        Self { text, natives: batch.natives.into(), source: batch.source }
     }
 }
 

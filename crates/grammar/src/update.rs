@@ -8,7 +8,7 @@ mod write;
 pub use extension::ExtensionUpdate;
 pub use map::UpdateMapper;
 pub use meta::{CompactionMeta, CompactionPhase, Delta, ErrorMeta, Extra, InitMeta, McpServerStatus, Truncated};
-pub use write::{Native, Place, native_range, write_update};
+pub use write::{Marks, Native, Piece, PieceForm, Place, native_range, write_update};
 
 use crate::acp::SessionUpdate;
 

@@ -9,7 +9,7 @@ use chat_grammar::event::{
     PermissionResolved, ToolCompleted, ToolStarted, ToolUpdated, Trigger, Visibility,
 };
 use chat_grammar::transcript::Transcript;
-use chat_grammar::update::{Native, Place, Update, UpdateMapper, native_range, write_update};
+use chat_grammar::update::{Body, Native, Place, Update, UpdateMapper, native_range, write_update};
 use chat_grammar::usage::{ContextFullness, TokenCounts, UsageModel, UsageOperation, UsageRecord};
 use proptest::prelude::*;
 use serde_json::{Value, json};
@@ -18,10 +18,10 @@ fn texts(events: Vec<EventKind>) -> Vec<String> {
     let mut mapper = UpdateMapper::new("conversation", "turn");
     let mut updates = Vec::new();
     events.into_iter().for_each(|event| mapper.push(event.into(), &mut updates));
-    updates.iter().zip(1..).map(|(update, sequence)| text(update, sequence, None)).collect()
+    updates.iter().zip(1..).map(|(update, sequence)| text_of(update, sequence, None)).collect()
 }
 
-fn text(update: &Update, sequence: u64, native: Option<Native<'_>>) -> String {
+fn text_of(update: &Update, sequence: u64, native: Option<Native<'_>>) -> String {
     let place = Place { conversation_id: "conversation", turn_id: "turn", sequence, at: 1_796_063_040_000 + sequence as i64 };
     let mut buffer = Vec::new();
     write_update(update, place, native, &mut buffer);
@@ -99,7 +99,7 @@ fn an_update_is_the_official_one_with_our_meta_and_the_native_message_word_for_w
     let mut updates = Vec::new();
     UpdateMapper::new("conversation", "turn").push(say("Hi \"there\"\n", "m1").into(), &mut updates);
     let native = r#"{"big": 9007199254740993, "float":1.0,"text":"\u2028"}"#;
-    let json = text(&updates[0], 7, Some(Native { source: "agent.stream", message: native }));
+    let json = text_of(&updates[0], 7, Some(Native { source: "agent.stream", message: native }));
     assert_eq!(
         json,
         format!(
@@ -208,7 +208,7 @@ fn a_subagents_words_are_none_of_the_message() {
     let child = ChatEvent { kind: say("secret", "1"), parent_tool_call_id: Some("t".to_owned()) };
     mapper.push(child, &mut updates);
     let mut transcript = Transcript::new();
-    updates.iter().for_each(|update| transcript.add(&text(update, 1, None)));
+    updates.iter().for_each(|update| transcript.add(&text_of(update, 1, None)));
     assert!(transcript.is_empty());
     assert_eq!(transcript.last_sequence(), 1);
 }
@@ -280,6 +280,24 @@ proptest! {
         prop_assert_eq!(once.get(), twice.get());
     }
 
+    // Pieces are written without the official types, and must not differ from what those write.
+    #[test]
+    fn pieces_are_written_as_the_official_types_are(text in "\\PC{0,20}", id in "\\PC{1,8}", form in 0..4_u8) {
+        let event = match form {
+            0 => say(&text, &id),
+            1 => EventKind::ReasoningDelta { text, message_id: Some(id), visibility: Visibility::Plan },
+            2 => output(&id, &text),
+            _ => EventKind::TextDelta { text, message_id: None },
+        };
+        let mut updates = Vec::new();
+        UpdateMapper::new("conversation", "turn").push(event.into(), &mut updates);
+        let Body::Official(official) = &updates[0].body else { panic!("an official update") };
+        let written = text_of(&updates[0], 1, None);
+        let (acp, _) = written.rsplit_once(r#","_meta":{"amalgm":{"at""#).expect("our meta is last");
+        let expected = serde_json::to_string(official).expect("JSON");
+        prop_assert_eq!(format!("{acp}}}"), expected);
+    }
+
     #[test]
     fn a_live_turn_and_its_journal_come_to_the_same_message(
         steps in prop::collection::vec((0..5_u8, 0..3_u8, "[a-z]{0,6}"), 0..40),
@@ -298,7 +316,7 @@ proptest! {
             mapper.push(event.into(), &mut updates);
         }
         for (update, sequence) in updates.iter().zip(1..) {
-            let json = text(update, sequence, None);
+            let json = text_of(update, sequence, None);
             live.add_written(update, sequence, &json);
             journal.add(&json);
         }

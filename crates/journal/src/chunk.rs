@@ -2,7 +2,7 @@
 //! update is serialized once and never copied one by one.
 
 use chat_grammar::records::JournalEntry;
-use chat_grammar::update::native_range;
+use chat_grammar::update::{Marks, PieceForm, native_range};
 use std::ops::Range;
 
 /// Consecutive updates, separated by newlines (JSON text holds none).
@@ -12,8 +12,8 @@ pub struct Chunk {
     text: String,
     /// Where each update ends in `text`, in bytes.
     ends: Vec<u32>,
-    /// Where each update's native message stands in `text`; empty where nobody has looked yet.
-    natives: Vec<Option<Range<u32>>>,
+    /// What stands where in each update's place of `text`; empty where the text was read back.
+    marks: Vec<Marks>,
 }
 
 impl PartialEq for Chunk {
@@ -30,8 +30,22 @@ impl Eq for Chunk {}
 pub struct ChunkUpdate<'a> {
     pub sequence: u64,
     pub json: &'a str,
-    /// Where the agent's own message stands in `json`, in bytes, as (start, end).
-    pub native: Option<(usize, usize)>,
+    /// The agent's own message, and where it stands in `json`, in bytes.
+    pub native: Option<(&'a str, usize)>,
+    /// Its parts where it is known to be nothing but a piece of text.
+    pub piece: Option<ChunkPiece<'a>>,
+}
+
+/// The parts of an update that is nothing but a piece of text.
+#[derive(Debug, Clone, Copy)]
+pub struct ChunkPiece<'a> {
+    pub form: PieceForm,
+    /// The text, as a JSON string.
+    pub text: &'a str,
+    /// The id of the message or tool call, as a JSON string.
+    pub id: &'a str,
+    /// Milliseconds since 1970.
+    pub at: i64,
 }
 
 impl Chunk {
@@ -41,7 +55,7 @@ impl Chunk {
         // An empty text is no update; otherwise the last one ends with the text.
         let last = (!text.is_empty()).then_some(text.len());
         let ends = newlines.chain(last).map(|end| u32::try_from(end).unwrap_or(u32::MAX)).collect();
-        Self { first_sequence, text, ends, natives: Vec::new() }
+        Self { first_sequence, text, ends, marks: Vec::new() }
     }
 
     /// The sequence of the first update.
@@ -92,12 +106,21 @@ impl Chunk {
                 Some(before) => *self.ends.get(before)? as usize + 1,
             };
             let json = self.text.get(start..*self.ends.get(index)? as usize)?;
-            let native = match self.natives.get(index) {
-                Some(range) => range.as_ref().map(|range| (range.start as usize - start, range.end as usize - start)),
-                None => native_range(json),
+            let sequence = self.first_sequence + index as u64;
+            let Some(marks) = self.marks.get(index) else {
+                let native = native_range(json).and_then(|(start, end)| Some((json.get(start..end)?, start)));
+                return Some(ChunkUpdate { sequence, json, native, piece: None });
             };
-            Some(ChunkUpdate { sequence: self.first_sequence + index as u64, json, native })
+            let native = marks.native.as_ref().and_then(|range| Some((self.at(range)?, range.start - start)));
+            let piece = marks.piece.as_ref().and_then(|piece| {
+                Some(ChunkPiece { form: piece.form, text: self.at(&piece.text)?, id: self.at(&piece.id)?, at: piece.at })
+            });
+            Some(ChunkUpdate { sequence, json, native, piece })
         })
+    }
+
+    fn at(&self, range: &Range<usize>) -> Option<&str> {
+        self.text.get(range.clone())
     }
 
     /// Each update with its sequence.
@@ -113,23 +136,23 @@ pub struct ChunkBuilder {
     first_sequence: u64,
     buffer: Vec<u8>,
     ends: Vec<u32>,
-    natives: Vec<Option<Range<u32>>>,
+    marks: Vec<Marks>,
 }
 
 impl ChunkBuilder {
     /// An empty chunk whose first update will have this sequence.
     pub fn new(first_sequence: u64) -> Self {
-        Self { first_sequence, buffer: Vec::new(), ends: Vec::new(), natives: Vec::new() }
+        Self { first_sequence, buffer: Vec::new(), ends: Vec::new(), marks: Vec::new() }
     }
 
-    /// Adds the update that `write` appends to the buffer: one JSON text in UTF-8 without a newline. `write` returns where in the
-    /// buffer the native message stands.
-    pub fn push(&mut self, write: impl FnOnce(&mut Vec<u8>) -> Option<Range<usize>>) {
+    /// Adds the update that `write` appends to the buffer: one JSON text in UTF-8 without a newline. `write` returns what
+    /// stands where in the buffer.
+    pub fn push(&mut self, write: impl FnOnce(&mut Vec<u8>) -> Marks) {
         if !self.ends.is_empty() {
             self.buffer.push(b'\n');
         }
-        let native = write(&mut self.buffer);
-        self.natives.push(native.and_then(|range| Some(u32::try_from(range.start).ok()?..u32::try_from(range.end).ok()?)));
+        let marks = write(&mut self.buffer);
+        self.marks.push(marks);
         // A chunk is cut far below 4 GiB: at most one update, of at most a frame's 64 MiB, follows after the caps.
         self.ends.push(u32::try_from(self.buffer.len()).unwrap_or(u32::MAX));
     }
@@ -170,6 +193,6 @@ impl ChunkBuilder {
             // Serializers write UTF-8; a replacement that moved the ends would still be readable text.
             Err(error) => String::from_utf8_lossy(error.as_bytes()).into_owned(),
         };
-        Chunk { first_sequence: self.first_sequence, text, ends: self.ends, natives: self.natives }
+        Chunk { first_sequence: self.first_sequence, text, ends: self.ends, marks: self.marks }
     }
 }

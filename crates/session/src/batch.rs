@@ -1,7 +1,9 @@
 //! What one `nextBatch` hands to JavaScript: the updates as one JSON array, with the agents' own messages beside it. Those are
 //! more than half of the bytes and seldom read, so that they are parsed only where somebody looks at them.
 
-use chat_journal::{Chunk, ChunkUpdate};
+use chat_grammar::event::Visibility;
+use chat_grammar::update::PieceForm;
+use chat_journal::{Chunk, ChunkPiece, ChunkUpdate};
 use std::fmt::Write as _;
 use std::io::Write as _;
 use std::sync::Arc;
@@ -9,11 +11,15 @@ use std::sync::Arc;
 /// A run of updates for JavaScript.
 #[derive(Debug)]
 pub struct Batch {
-    /// A JSON array of the updates. In each that has a native message, `_meta.amalgm.native.message` is the pair of numbers
-    /// `[start, end]`: where it stands in `natives`, in bytes.
+    /// A JSON array of the updates, in two forms. An object is the whole update; where it has a native message,
+    /// `_meta.amalgm.native.message` is the pair of numbers `[start, end]`: where it stands in `natives`, in bytes. An array is an
+    /// update that is nothing but a piece of text: `[form, text, id, at, sequence]`, and `start, end` where it has a native message
+    /// (of `source`); everything else is the same in every update of its form, which makes it four times as fast to read.
     pub text: BatchText,
     /// The native messages, one after the other, as JSON text in UTF-8.
     pub natives: Vec<u8>,
+    /// Where the native messages of pieces come from.
+    pub source: String,
     /// How many updates there are.
     pub updates: usize,
 }
@@ -45,6 +51,7 @@ impl Batch {
 struct BatchBuilder {
     text: Vec<u8>,
     natives: Vec<u8>,
+    source: Option<String>,
     updates: usize,
 }
 
@@ -52,17 +59,38 @@ impl BatchBuilder {
     fn push(&mut self, update: ChunkUpdate<'_>) {
         self.text.push(if self.updates == 0 { b'[' } else { b',' });
         self.updates += 1;
-        let json = update.json.as_bytes();
-        let parts = update.native.and_then(|(start, end)| Some((json.get(..start)?, json.get(start..end)?, json.get(end..)?)));
-        let Some((before, native, after)) = parts else {
-            self.text.extend_from_slice(json);
+        let place = update.native.map(|(native, at)| {
+            let start = self.natives.len();
+            self.natives.extend_from_slice(native.as_bytes());
+            (start, self.natives.len(), at, at + native.len())
+        });
+        if let Some(piece) = update.piece.filter(|_| self.is_of_one_source(&update)) {
+            let ChunkPiece { form, text, id, at } = piece;
+            let _ = write!(self.text, "[{},{text},{id},{at},{}", form_number(form), update.sequence);
+            if let Some((start, end, ..)) = place {
+                let _ = write!(self.text, ",{start},{end}");
+            }
+            self.text.push(b']');
             return;
+        }
+        let whole = || (update.json, "");
+        let (before, after) = match place {
+            Some((_, _, from, to)) => update.json.get(..from).zip(update.json.get(to..)).unwrap_or_else(whole),
+            None => whole(),
         };
-        let start = self.natives.len();
-        self.natives.extend_from_slice(native);
-        self.text.extend_from_slice(before);
-        let _ = write!(self.text, "[{start},{}]", self.natives.len());
-        self.text.extend_from_slice(after);
+        self.text.extend_from_slice(before.as_bytes());
+        if let Some((start, end, ..)) = place {
+            let _ = write!(self.text, "[{start},{end}]");
+        }
+        self.text.extend_from_slice(after.as_bytes());
+    }
+
+    /// Whether a native message is of the batch's one source. The first piece that has one decides.
+    fn is_of_one_source(&mut self, update: &ChunkUpdate<'_>) -> bool {
+        let Some((_, at)) = update.native else { return true };
+        let written = update.json.get(..at).and_then(|before| before.strip_suffix(r#"","message":"#));
+        let Some((_, source)) = written.and_then(|before| before.rsplit_once(r#"{"source":""#)) else { return false };
+        self.source.get_or_insert_with(|| source.to_owned()) == source
     }
 
     fn finish(mut self) -> Batch {
@@ -74,7 +102,24 @@ impl BatchBuilder {
             Ok(text) => text,
             Err(error) => String::from_utf8_lossy(error.as_bytes()).into_owned(),
         };
-        Batch { text: BatchText::new(text), natives: self.natives, updates: self.updates }
+        Batch {
+            text: BatchText::new(text),
+            natives: self.natives,
+            source: self.source.unwrap_or_default(),
+            updates: self.updates,
+        }
+    }
+}
+
+/// How the facade tells the forms apart (`lib/pieces.ts`).
+fn form_number(form: PieceForm) -> u8 {
+    match form {
+        PieceForm::Text => 0,
+        PieceForm::ToolOutput => 1,
+        PieceForm::Reasoning(Visibility::Full) => 2,
+        PieceForm::Reasoning(Visibility::Summary) => 3,
+        PieceForm::Reasoning(Visibility::Redacted) => 4,
+        PieceForm::Reasoning(Visibility::Plan) => 5,
     }
 }
 

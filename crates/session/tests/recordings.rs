@@ -221,8 +221,14 @@ fn strip_ids(value: &mut Value) {
             for name in ["turnId", "sessionId", "raw"] {
                 members.remove(name);
             }
-            if let Some(Value::String(id)) = members.get_mut("requestId") {
-                *id = id.rsplit(':').next().unwrap_or("").to_owned();
+            // Our own request ids begin with the turn's.
+            for name in ["requestId", "toolCallId"] {
+                if let Some(Value::String(id)) = members.get_mut(name)
+                    && let Some((turn, request)) = id.split_once(':')
+                    && uuid::Uuid::parse_str(turn).is_ok()
+                {
+                    *id = request.to_owned();
+                }
             }
             members.values_mut().for_each(strip_ids);
         }

@@ -78,13 +78,13 @@ async fn an_interrupted_turn_is_cancelled_and_leaves_no_tool_open() {
     let mut seen = Vec::new();
     while !seen.iter().any(|update: &Value| update["sessionUpdate"] == "tool_call") {
         let batch = subscription.next_batch().await.expect("keeps up").expect("the tool comes");
-        seen.extend(parsed(&support::texts(&batch)));
+        seen.extend(parsed(&session.texts(&turn, &batch)));
     }
     fixture.chat.interrupt(&session.id).await.expect("interrupted");
     let sealed = session.completion(&turn).await;
     assert_eq!((sealed.status, sealed.stop_reason.as_deref()), (TurnStatus::Cancelled, Some("cancelled")));
     while let Some(batch) = subscription.next_batch().await.expect("keeps up") {
-        seen.extend(parsed(&support::texts(&batch)));
+        seen.extend(parsed(&session.texts(&turn, &batch)));
     }
     let ends = seen.iter().filter(|update| update["status"] == "failed" || update["status"] == "completed");
     assert_eq!(ends.count(), 1);
@@ -149,7 +149,7 @@ async fn a_turn_of_a_host_that_is_gone_is_recovered_once() {
     let session = gone.session("codex/command-success-output-deltas", "recorded").await;
     let turn = session.send("Count.").await.expect("sent");
     let mut subscription = session.watch(&turn, 0);
-    let seen = support::texts(&subscription.next_batch().await.expect("keeps up").expect("updates"));
+    let seen = session.texts(&turn, &subscription.next_batch().await.expect("keeps up").expect("updates"));
     let id = session.id.clone();
     // The host goes without a word to its turns.
     gone.chat.shutdown();
@@ -178,7 +178,7 @@ async fn a_reader_that_stops_is_disconnected_and_comes_back() {
     let turn = session.send("Write.").await.expect("sent");
     let mut slow = session.watch(&turn, 0);
     // It is at the tail once it had to wait for the first update.
-    let first = support::texts(&slow.next_batch().await.expect("keeps up").expect("an update"));
+    let first = session.texts(&turn, &slow.next_batch().await.expect("keeps up").expect("an update"));
     let _ = slow.next_batch().await;
     let all = session.updates(&turn, 0).await;
     let error = loop {
@@ -452,7 +452,7 @@ proptest! {
                 let mut batches = 0;
                 while batches < count {
                     match subscription.next_batch().await.expect("keeps up") {
-                        Some(batch) => seen.extend(support::texts(&batch)),
+                        Some(batch) => seen.extend(session.texts(&turn, &batch)),
                         None => break,
                     }
                     batches += 1;
@@ -500,7 +500,7 @@ async fn a_long_turn_is_whole_for_early_and_late_readers() {
     assert_eq!(said(&parsed(&early)), words);
     let mut replayed = Vec::new();
     while let Some(batch) = late.next_batch().await.expect("it was never at the tail") {
-        replayed.extend(support::texts(&batch));
+        replayed.extend(session.texts(&turn, &batch));
     }
     assert!(replayed == early, "{} of {} updates", replayed.len(), early.len());
     for after in [1, 255, 256, 257, 511, 512, 5000, WORDS as u64 - 1] {

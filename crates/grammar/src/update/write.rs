@@ -1,6 +1,8 @@
 //! The one serialization of an update: the ACP text with `_meta` spliced in before its last brace.
 
-use super::{Body, Extra, Update};
+use super::{Body, Delta, Extra, Update};
+use crate::acp::{ContentBlock, ContentChunk, SessionUpdate, ToolCallUpdateFields};
+use crate::event::Visibility;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use std::io::Write;
@@ -26,17 +28,47 @@ pub struct Native<'a> {
     pub message: &'a str,
 }
 
+/// What stands where in an update's text, in bytes, so that a reader need not look for it.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Marks {
+    /// The agent's own message.
+    pub native: Option<Range<usize>>,
+    /// Where the update is nothing but a piece of text: its parts.
+    pub piece: Option<Piece>,
+}
+
+/// An update of one of the forms that make up nearly all of a long turn: all that is not the same in every one of its form.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Piece {
+    pub form: PieceForm,
+    /// The text, as a JSON string.
+    pub text: Range<usize>,
+    /// The id of the message or tool call, as a JSON string.
+    pub id: Range<usize>,
+    /// `_meta.amalgm.at`.
+    pub at: i64,
+}
+
+/// The forms of pieces.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum PieceForm {
+    /// `agent_message_chunk` with a text and a message id.
+    Text,
+    /// `agent_thought_chunk` with the same, and `_meta.amalgm.reasoning`.
+    Reasoning(Visibility),
+    /// `tool_call_update` with nothing but `_meta.amalgm.delta.output`.
+    ToolOutput,
+}
+
 /// Appends the update's JSON text to the buffer. The members stand in a fixed order; `native` is last and holds the agent's
-/// message word for word; where in the buffer it does is returned.
-pub fn write_update(
-    update: &Update,
-    place: Place<'_>,
-    native: Option<Native<'_>>,
-    buffer: &mut Vec<u8>,
-) -> Option<Range<usize>> {
-    match &update.body {
-        Body::Official(body) => append(body, buffer),
-        Body::Extension(body) => append(body, buffer),
+/// message word for word. What stands where in the buffer is returned.
+pub fn write_update(update: &Update, place: Place<'_>, native: Option<Native<'_>>, buffer: &mut Vec<u8>) -> Marks {
+    let mut piece = write_piece(update, place.at, buffer);
+    if piece.is_none() {
+        match &update.body {
+            Body::Official(body) => append(body, buffer),
+            Body::Extension(body) => append(body, buffer),
+        }
     }
     // Every variant is an object with at least its tag, so the text ends with a brace and has a member before it.
     buffer.pop();
@@ -45,10 +77,72 @@ pub fn write_update(
     buffer.extend_from_slice(br#","turnId":"#);
     append(place.turn_id, buffer);
     let _ = write!(buffer, r#","sequence":{}"#, place.sequence);
-    append_members(&update.extra, buffer);
-    let range = native.and_then(|native| append_native(native, update.extra.truncated.is_some(), buffer));
+    match &mut piece {
+        Some(piece) if piece.form == PieceForm::ToolOutput => {
+            buffer.extend_from_slice(br#","delta":{"output":"#);
+            let output = update.extra.delta.as_ref().and_then(|delta| delta.output.as_deref()).unwrap_or("");
+            piece.text = append_text(output, buffer);
+            buffer.push(b'}');
+        }
+        _ => append_members(&update.extra, buffer),
+    }
+    let native = native.and_then(|native| append_native(native, update.extra.truncated.is_some(), buffer));
     buffer.extend_from_slice(b"}}}");
-    range
+    Marks { native, piece }
+}
+
+/// Writes the ACP part of a piece exactly as the official types are written, which takes them several times as long.
+fn write_piece(update: &Update, at: i64, buffer: &mut Vec<u8>) -> Option<Piece> {
+    let Body::Official(official) = &update.body else { return None };
+    let form = PieceForm::of(official, &update.extra)?;
+    let (tag, chunk) = match official.as_ref() {
+        SessionUpdate::AgentMessageChunk(chunk) => ("agent_message_chunk", chunk),
+        SessionUpdate::AgentThoughtChunk(chunk) => ("agent_thought_chunk", chunk),
+        SessionUpdate::ToolCallUpdate(call) => {
+            buffer.extend_from_slice(br#"{"sessionUpdate":"tool_call_update","toolCallId":"#);
+            let id = append_text(&call.tool_call_id.0, buffer);
+            buffer.push(b'}');
+            return Some(Piece { form, text: 0..0, id, at });
+        }
+        _ => return None,
+    };
+    let (ContentBlock::Text(content), Some(message_id)) = (&chunk.content, &chunk.message_id) else { return None };
+    let _ = write!(buffer, r#"{{"sessionUpdate":"{tag}","content":{{"type":"text","text":"#);
+    let text = append_text(&content.text, buffer);
+    buffer.extend_from_slice(br#"},"messageId":"#);
+    let id = append_text(&message_id.0, buffer);
+    buffer.push(b'}');
+    Some(Piece { form, text, id, at })
+}
+
+impl PieceForm {
+    /// The form of an update that has nothing beside what its form has.
+    fn of(update: &SessionUpdate, extra: &Extra) -> Option<Self> {
+        let Extra { parent_tool_call_id: None, reasoning, mcp: None, delta, compaction: None, init: None, retry: None, .. } =
+            extra
+        else {
+            return None;
+        };
+        if extra.usage.is_some() || extra.truncated.is_some() || extra.error.is_some() {
+            return None;
+        }
+        match (update, reasoning, delta) {
+            (SessionUpdate::AgentMessageChunk(chunk), None, None) => is_plain(chunk).then_some(Self::Text),
+            (SessionUpdate::AgentThoughtChunk(chunk), Some(visibility), None) => {
+                is_plain(chunk).then_some(Self::Reasoning(*visibility))
+            }
+            (SessionUpdate::ToolCallUpdate(call), None, Some(Delta { input: None, output: Some(_) })) => {
+                (call.meta.is_none() && call.fields == ToolCallUpdateFields::default()).then_some(Self::ToolOutput)
+            }
+            _ => None,
+        }
+    }
+}
+
+fn is_plain(chunk: &ContentChunk) -> bool {
+    let plain =
+        |block: &ContentBlock| matches!(block, ContentBlock::Text(text) if text.annotations.is_none() && text.meta.is_none());
+    plain(&chunk.content) && chunk.message_id.is_some() && chunk.meta.is_none()
 }
 
 /// Where the native message stands in an update's JSON text, in bytes, as (start, end).
@@ -116,6 +210,12 @@ fn append_native(native: Native<'_>, truncated: bool, buffer: &mut Vec<u8>) -> O
         buffer.push(b'}');
         Some(range)
     }
+}
+
+fn append_text(text: &str, buffer: &mut Vec<u8>) -> Range<usize> {
+    let start = buffer.len();
+    append(text, buffer);
+    start..buffer.len()
 }
 
 fn append<T: Serialize + ?Sized>(value: &T, buffer: &mut Vec<u8>) {

@@ -3,6 +3,7 @@
 use crate::support::*;
 use chat_grammar::ErrorCode;
 use chat_grammar::records::JournalEntry;
+use chat_grammar::update::Marks;
 use chat_journal::{BatchPolicy, Chunk, ConversationStore, SqliteOptions};
 use proptest::prelude::*;
 use std::sync::{Arc, Mutex};
@@ -61,7 +62,7 @@ async fn an_update_with_a_line_break_is_refused() {
     let mut builder = chat_journal::ChunkBuilder::new(1);
     builder.push(|buffer| {
         buffer.extend_from_slice(b"{\n}");
-        None
+        Marks::default()
     });
     assert_store_error(append(&store, TURN, builder.finish()).await, "line break");
     append(&store, TURN, updates(1..=1)).await.unwrap();

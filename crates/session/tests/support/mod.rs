@@ -107,33 +107,65 @@ impl Conversation<'_> {
         self.chat.completion(&self.id, turn).await.expect("the turn is sealed")
     }
 
+    pub(crate) fn texts(&self, turn: &str, batch: &Batch) -> Vec<String> {
+        texts(&self.id, turn, batch)
+    }
+
     /// All updates past a sequence, as the journal has them.
     pub(crate) async fn updates(&self, turn: &str, after: u64) -> Vec<String> {
         let mut subscription = self.watch(turn, after);
         let mut updates = Vec::new();
         while let Some(batch) = subscription.next_batch().await.expect("the reader keeps up") {
-            updates.extend(texts(&batch));
+            updates.extend(self.texts(turn, &batch));
         }
         updates
     }
 }
 
-/// The texts of a batch's updates, with each native message back in its place.
-pub(crate) fn texts(batch: &Batch) -> Vec<String> {
+/// The texts of a batch's updates, each whole again, with its native message in its place.
+pub(crate) fn texts(conversation: &str, turn: &str, batch: &Batch) -> Vec<String> {
     let text = match &batch.text {
         BatchText::Ascii(text) => text.clone(),
         BatchText::Utf16(text) => String::from_utf16(text).expect("well-formed"),
     };
-    let updates: Vec<Box<serde_json::value::RawValue>> = serde_json::from_str(&text).expect("an array");
+    let updates: Vec<Value> = serde_json::from_str(&text).expect("an array");
     assert_eq!(updates.len(), batch.updates);
-    updates.iter().map(|update| with_native(update.get(), &batch.natives)).collect()
+    updates.iter().map(|update| whole(conversation, turn, update, batch)).collect()
 }
 
-fn with_native(update: &str, natives: &[u8]) -> String {
-    let Some((start, end)) = chat_grammar::update::native_range(update) else { return update.to_owned() };
-    let (from, to): (usize, usize) = serde_json::from_str(&update[start..end]).expect("a place");
-    let native = std::str::from_utf8(&natives[from..to]).expect("UTF-8");
-    format!("{}{native}{}", &update[..start], &update[end..])
+fn whole(conversation: &str, turn: &str, update: &Value, batch: &Batch) -> String {
+    let native = |place: &[Value]| {
+        let (from, to) = (place[0].as_u64().expect("a place"), place[1].as_u64().expect("a place"));
+        let native = std::str::from_utf8(&batch.natives[from as usize..to as usize]).expect("UTF-8");
+        serde_json::from_str::<Value>(native).expect("a native message is JSON")
+    };
+    let Some(piece) = update.as_array() else {
+        let mut update = update.clone();
+        if let Some(message) = update.pointer_mut("/_meta/amalgm/native/message") {
+            *message = native(message.as_array().expect("a place"));
+        }
+        return update.to_string();
+    };
+    let [form, text, id, at, sequence, place @ ..] = piece.as_slice() else { panic!("{update} is no piece") };
+    let visibility = ["full", "summary", "redacted", "plan"];
+    let mut meta = json!({ "at": at, "conversationId": conversation, "turnId": turn, "sequence": sequence });
+    let content = json!({ "type": "text", "text": text });
+    let mut update = match form.as_u64().expect("a form") {
+        0 => json!({ "sessionUpdate": "agent_message_chunk", "content": content, "messageId": id }),
+        1 => {
+            meta["delta"] = json!({ "output": text });
+            json!({ "sessionUpdate": "tool_call_update", "toolCallId": id })
+        }
+        form => {
+            meta["reasoning"] = json!(visibility[form as usize - 2]);
+            json!({ "sessionUpdate": "agent_thought_chunk", "content": content, "messageId": id })
+        }
+    };
+    if !place.is_empty() {
+        meta["native"] = json!({ "source": batch.source, "message": native(place) });
+    }
+    update["_meta"] = json!({ "amalgm": meta });
+    update.to_string()
 }
 
 pub(crate) fn parsed(updates: &[String]) -> Vec<Value> {
