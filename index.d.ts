@@ -104,12 +104,15 @@ export declare function finalizeTurnUsage(stepsJson: string): string
 /** A run of updates. */
 export interface NativeBatch {
   /**
-   * A JSON array of the updates. Where one has a native message, `_meta.amalgm.native.message` is `[start, end]`: where it
-   * stands in `natives`, in bytes.
+   * A JSON array of the updates. An object is a whole update; where it has a native message, `_meta.amalgm.native.message` is
+   * `[start, end]`: where it stands in `natives`, in bytes. An array is an update that is nothing but a piece of text:
+   * `[form, text, id, at, sequence]`, and `start, end` where it has a native message.
    */
   text: string
   /** The native messages as JSON text in UTF-8. */
   natives: Buffer
+  /** Where the native messages of pieces come from. */
+  source: string
 }
 
 /** Validates a contract and returns it; throws `INVALID_EXECUTION_CONTRACT` with the path of the field at fault. */

@@ -145,6 +145,16 @@ impl ChunkBuilder {
         Self { first_sequence, buffer: Vec::new(), ends: Vec::new(), marks: Vec::new() }
     }
 
+    /// The same, with room for about as much as an earlier chunk took: growing copies what is there again and again.
+    pub fn like(earlier: &Chunk) -> Self {
+        Self {
+            first_sequence: earlier.last_sequence() + 1,
+            buffer: Vec::with_capacity(earlier.text.len()),
+            ends: Vec::with_capacity(earlier.ends.len()),
+            marks: Vec::with_capacity(earlier.ends.len()),
+        }
+    }
+
     /// Adds the update that `write` appends to the buffer: one JSON text in UTF-8 without a newline. `write` returns what
     /// stands where in the buffer.
     pub fn push(&mut self, write: impl FnOnce(&mut Vec<u8>) -> Marks) {

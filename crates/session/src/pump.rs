@@ -168,8 +168,9 @@ impl TurnPump {
         if self.chunk.is_empty() {
             return;
         }
-        let next = ChunkBuilder::new(self.chunk.next_sequence());
-        let chunk = Arc::new(std::mem::replace(&mut self.chunk, next).finish());
+        let empty = ChunkBuilder::new(self.chunk.next_sequence());
+        let chunk = Arc::new(std::mem::replace(&mut self.chunk, empty).finish());
+        self.chunk = ChunkBuilder::like(&chunk);
         // The semaphore is never closed.
         let Ok(permit) = Arc::clone(&self.in_flight).acquire_owned().await else { return };
         let batch = UpdateBatch {

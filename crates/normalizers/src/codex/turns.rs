@@ -203,7 +203,14 @@ impl Scan {
     /// A notification that says nothing about turns or sub-agents, which nearly all are: read in one pass.
     fn plain_news(&self, line: &RecordedLine<'_>) -> Option<Line> {
         let method = rpc::leading_method(&line.text).filter(|_| line.channel == Channel::Agent)?;
-        if matches!(method, "turn/started" | "turn/completed" | "item/started" | "item/completed") {
+        // Looked for in the whole line: a tool's output that holds the words is only read the long way for nothing.
+        let names_subagents = || ["subAgentActivity", "collabAgentToolCall"].iter().any(|kind| line.text.contains(kind));
+        let tells_more = match method {
+            "turn/started" | "turn/completed" => true,
+            "item/started" | "item/completed" => names_subagents(),
+            _ => false,
+        };
+        if tells_more {
             return None;
         }
         let params: HostParams<'_> = rpc::params(&line.text)?;
