@@ -97,8 +97,7 @@ impl Transcript {
     fn add_piece(&mut self, update: &SessionUpdate, extra: &Extra) -> bool {
         match (update, &extra.delta) {
             (SessionUpdate::AgentMessageChunk(chunk), None) => {
-                let (ContentBlock::Text(piece), Some(Slot::Text { text, message_id })) =
-                    (&chunk.content, self.parts.last_mut())
+                let (ContentBlock::Text(piece), Some(Slot::Text { text, message_id })) = (&chunk.content, self.last_said())
                 else {
                     return false;
                 };
@@ -151,6 +150,11 @@ impl Transcript {
         Arc::from(text.unwrap_or_default())
     }
 
+    /// The last part but for notices: a retry in the middle of a message does not cut it in two.
+    fn last_said(&mut self) -> Option<&mut Slot> {
+        self.parts.iter_mut().rev().find(|slot| !matches!(slot, Slot::Notice { .. }))
+    }
+
     fn add_text(&mut self, update: &WireUpdate<'_>) {
         let Some(block) = update.block() else { return };
         let Block::Text(text) = block else {
@@ -159,7 +163,7 @@ impl Transcript {
             }
             return;
         };
-        if let Some(Slot::Text { text: so_far, message_id }) = self.parts.last_mut()
+        if let Some(Slot::Text { text: so_far, message_id }) = self.last_said()
             && same_message(message_id.as_deref(), update.message_id.as_deref())
         {
             so_far.push_str(&text);
@@ -171,7 +175,7 @@ impl Transcript {
     fn add_reasoning(&mut self, update: &WireUpdate<'_>) {
         let Some(Block::Text(text)) = update.block() else { return };
         let visibility = update.meta.amalgm.reasoning.unwrap_or(Visibility::Full);
-        if let Some(Slot::Reasoning { text: so_far, message_id, visibility: same }) = self.parts.last_mut()
+        if let Some(Slot::Reasoning { text: so_far, message_id, visibility: same }) = self.last_said()
             && *same == visibility
             && visibility != Visibility::Redacted
             && same_message(message_id.as_deref(), update.message_id.as_deref())

@@ -202,6 +202,14 @@ fn text_is_joined_by_message_and_split_by_what_comes_between() {
 }
 
 #[test]
+fn a_notice_does_not_cut_a_message_in_two() {
+    let retry = EventKind::Warning { message: "Reconnecting".to_owned(), detail: None, retry: None };
+    let parts = parts(vec![say("par", "1"), retry, say("tial", "1"), say("other", "2")]);
+    let texts: Vec<_> = parts.as_array().expect("a list").iter().filter_map(|part| part["text"].as_str()).collect();
+    assert_eq!(texts, ["partial", "other"]);
+}
+
+#[test]
 fn a_subagents_words_are_none_of_the_message() {
     let mut mapper = UpdateMapper::new("conversation", "turn");
     let mut updates = Vec::new();

@@ -3,6 +3,7 @@
 use chat_grammar::ChatError;
 use chat_grammar::records::TurnRecord;
 use chat_journal::Chunk;
+use once_cell::sync::OnceCell;
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio::sync::Notify;
@@ -35,6 +36,8 @@ pub(crate) struct Lag {
 #[derive(Debug, Default)]
 pub(crate) struct Tail {
     state: Mutex<TailState>,
+    /// Set once, under the state's lock: no chunk comes after it.
+    end: OnceCell<TurnEnd>,
     changed: Notify,
 }
 
@@ -44,7 +47,6 @@ struct TailState {
     ring_bytes: usize,
     committed: u64,
     committed_bytes: u64,
-    end: Option<TurnEnd>,
 }
 
 impl Tail {
@@ -66,13 +68,15 @@ impl Tail {
 
     /// Ends the turn. Only the first end counts.
     pub(crate) fn end(&self, end: TurnEnd) {
-        self.lock().end.get_or_insert(end);
+        let state = self.lock();
+        let _ = self.end.set(end);
+        drop(state);
         self.changed.notify_waiters();
     }
 
     /// The turn's end, where it has one.
     pub(crate) fn ended(&self) -> Option<TurnEnd> {
-        self.lock().end.clone()
+        self.end.get().cloned()
     }
 
     /// Waits for the turn's end.
@@ -95,7 +99,7 @@ impl Tail {
     pub(crate) fn read(&self, after: u64, max_updates: usize, max_bytes: usize) -> TailRead {
         let state = self.lock();
         if after >= state.committed {
-            return match &state.end {
+            return match self.end.get() {
                 Some(end) => TailRead::Ended(end.clone()),
                 None => TailRead::CaughtUp,
             };
