@@ -3,14 +3,12 @@
 
 mod support;
 
-use async_trait::async_trait;
-use chat_grammar::records::*;
-use chat_grammar::usage::UsageStep;
-use chat_grammar::{ChatError, ErrorCode, Result};
-use chat_journal::{AppendDone, Chunk, ConversationStore, UpdateBatch};
+use chat_grammar::ErrorCode;
+use chat_grammar::records::{ExecutionHandle, Role, TurnOrigin, TurnStatus};
+use chat_journal::ConversationStore;
 use proptest::prelude::*;
 use serde_json::{Value, json};
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use support::{Setup, contract, parsed, prompt, said, sequences};
 
@@ -336,104 +334,6 @@ async fn what_a_replay_cannot_apply_is_refused_with_its_path() {
     }
 }
 
-/// A store whose journal fails after so many batches.
-struct FailingStore {
-    store: chat_journal::SqliteStore,
-    batches_left: AtomicUsize,
-}
-
-#[async_trait]
-impl ConversationStore for FailingStore {
-    async fn create_conversation(&self, record: ConversationRecord) -> Result<()> {
-        self.store.create_conversation(record).await
-    }
-    async fn get_conversation(&self, owner: &str, id: &str) -> Result<Option<ConversationRecord>> {
-        self.store.get_conversation(owner, id).await
-    }
-    async fn list_conversations(&self, owner: &str, options: ListOptions) -> Result<ConversationPage> {
-        self.store.list_conversations(owner, options).await
-    }
-    async fn update_conversation(&self, owner: &str, id: &str, patch: ConversationPatch) -> Result<ConversationRecord> {
-        self.store.update_conversation(owner, id, patch).await
-    }
-    async fn begin_turn(
-        &self,
-        owner: &str,
-        turn: TurnRecord,
-        message: Option<MessageRecord>,
-        patch: ConversationPatch,
-    ) -> Result<TurnRecord> {
-        self.store.begin_turn(owner, turn, message, patch).await
-    }
-    fn append_updates(&self, batch: UpdateBatch, done: AppendDone) {
-        let left = self.batches_left.fetch_update(Ordering::SeqCst, Ordering::SeqCst, |left| left.checked_sub(1));
-        match left {
-            Ok(_) => self.store.append_updates(batch, done),
-            Err(_) => done(Err(ChatError::store("the disk is full"))),
-        }
-    }
-    async fn seal_turn(&self, owner: &str, seal: TurnSeal) -> Result<TurnRecord> {
-        self.store.seal_turn(owner, seal).await
-    }
-    async fn get_turn(&self, owner: &str, conversation_id: &str, turn_id: &str) -> Result<Option<TurnRecord>> {
-        self.store.get_turn(owner, conversation_id, turn_id).await
-    }
-    async fn latest_turn(&self, owner: &str, conversation_id: &str) -> Result<Option<TurnRecord>> {
-        self.store.latest_turn(owner, conversation_id).await
-    }
-    async fn running_turns(&self, owner: &str) -> Result<Vec<TurnRecord>> {
-        self.store.running_turns(owner).await
-    }
-    async fn read_updates(
-        &self,
-        owner: &str,
-        conversation_id: &str,
-        turn_id: &str,
-        after: u64,
-        limit: usize,
-        max_bytes: usize,
-    ) -> Result<Vec<Chunk>> {
-        self.store.read_updates(owner, conversation_id, turn_id, after, limit, max_bytes).await
-    }
-    async fn list_messages(&self, owner: &str, conversation_id: &str) -> Result<Vec<MessageRecord>> {
-        self.store.list_messages(owner, conversation_id).await
-    }
-    async fn list_usage_steps(&self, owner: &str, conversation_id: &str, turn_id: Option<&str>) -> Result<Vec<UsageStep>> {
-        self.store.list_usage_steps(owner, conversation_id, turn_id).await
-    }
-    async fn put_checkpoint(&self, owner: &str, checkpoint: ProviderCheckpoint) -> Result<()> {
-        self.store.put_checkpoint(owner, checkpoint).await
-    }
-    async fn get_checkpoint(&self, owner: &str, conversation_id: &str, key: &str) -> Result<Option<ProviderCheckpoint>> {
-        self.store.get_checkpoint(owner, conversation_id, key).await
-    }
-    async fn close(&self) -> Result<()> {
-        self.store.close().await
-    }
-    fn close_now(&self) {
-        self.store.close_now();
-    }
-}
-
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_failed_commit_fails_the_turn_and_nobody_sees_what_was_not_committed() {
-    let setup = Setup {
-        options: json!({ "ownerUserId": "ada", "journal": { "maxUpdates": 1 } }),
-        wrap: |store| Arc::new(FailingStore { store, batches_left: AtomicUsize::new(3) }),
-        ..Setup::default()
-    };
-    let fixture = setup.start();
-    let session = fixture.session("codex/text-stream", "instant").await;
-    let turn = session.send("Write.").await.expect("sent");
-    let updates = session.updates(&turn, 0).await;
-    assert_eq!(updates.len(), 3);
-    let sealed = session.completion(&turn).await;
-    assert_eq!(sealed.status, TurnStatus::Failed);
-    let failure = sealed.error.as_ref().expect("a reason");
-    assert_eq!((failure.code.as_str(), failure.reason.as_str()), ("RUNTIME_ERROR", "store_failed"));
-    assert_eq!(sealed.last_sequence, 3);
-}
-
 proptest! {
     #![proptest_config(ProptestConfig { cases: 24, ..ProptestConfig::default() })]
 
@@ -506,4 +406,91 @@ async fn a_long_turn_is_whole_for_early_and_late_readers() {
     for after in [1, 255, 256, 257, 511, 512, 5000, WORDS as u64 - 1] {
         assert!(session.updates(&turn, after).await == early[after as usize..], "after {after}");
     }
+}
+
+// The recorded command ends a second and a half after the turn that left it running.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_comes_after_a_turn_is_a_turn_of_the_agents_own() {
+    let (sender, mut announced) = tokio::sync::mpsc::unbounded_channel();
+    let setup = Setup { on_turn: Some(Arc::new(move |turn| drop(sender.send(turn.clone())))), ..Setup::default() };
+    let fixture = setup.start();
+    let session = fixture.session("codex/background-command-still-running-at-turn-end", "recorded").await;
+    let turn = session.send("Start it.").await.expect("sent");
+    let open = parsed(&session.updates(&turn, 0).await);
+    assert!(!open.iter().any(|update| update["status"] == "completed"), "the command still runs");
+    let own = loop {
+        let turn = announced.recv().await.expect("turns are announced");
+        if turn.origin == TurnOrigin::Agent && turn.status != TurnStatus::Running {
+            break turn;
+        }
+    };
+    assert_eq!((own.status, own.ordinal, own.prompt.get()), (TurnStatus::Completed, 2, r#"{"parts":[]}"#));
+    let updates = parsed(&session.updates(&own.id, 0).await);
+    assert_eq!(sequences(&updates)[0], 1);
+    assert_eq!(updates.iter().filter(|update| update["status"] == "completed").count(), 1);
+    let roles: Vec<_> =
+        fixture.chat.messages(&session.id).await.expect("messages").iter().map(|message| message.role).collect();
+    assert_eq!(roles, [Role::User, Role::Assistant, Role::Assistant]);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_agent_that_falls_silent_fails_the_turn() {
+    let setup = Setup { options: json!({ "ownerUserId": "ada", "idleLimitMs": 20 }), ..Setup::default() };
+    let fixture = setup.start();
+    let session = fixture.session("codex/text-stream", "recorded").await;
+    let turn = session.send("Write.").await.expect("sent");
+    let sealed = session.completion(&turn).await;
+    let failure = sealed.error.as_ref().expect("a reason");
+    assert_eq!((failure.code.as_str(), failure.reason.as_str()), ("TRANSPORT_ERROR", "agent_silent"));
+    let updates = parsed(&session.updates(&turn, 0).await);
+    assert_eq!(updates.last().expect("a notice")["_meta"]["amalgm"]["error"]["reason"], "agent_silent");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_agents_title_is_taken_unless_the_host_gave_one() {
+    let fixture = Setup::default().start();
+    for given in [None, Some("Mine")] {
+        let session = fixture.session("codex/thread-name-and-rate-limits", "instant").await;
+        if let Some(title) = given {
+            fixture.chat.update_title(&session.id, title.to_owned()).await.expect("titled");
+        }
+        let turn = session.send("Go.").await.expect("sent");
+        let updates = parsed(&session.updates(&turn, 0).await);
+        let title = updates
+            .iter()
+            .find_map(|update| update["title"].as_str().filter(|_| update["sessionUpdate"] == "session_info_update"));
+        let title = title.expect("the recording names its thread");
+        session.completion(&turn).await;
+        let conversation = fixture.chat.conversation(&session.id).await.expect("it exists");
+        assert_eq!(conversation.title.as_deref(), given.or(Some(title)));
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_hosts_clock_is_the_clock_of_records_and_updates() {
+    let folder = tempfile::TempDir::new().expect("a folder");
+    let store = Arc::new(support::open_store(&folder.path().join("chat.sqlite")));
+    let agents = chat_agents::AgentOptions { bundled_recordings: Some(support::recordings()), ..Default::default() };
+    let ports = chat_session::ChatPorts {
+        store: Arc::clone(&store) as Arc<dyn ConversationStore>,
+        adapters: Arc::new(chat_agents::Adapters::new(agents)),
+        clock: chat_session::Clock::Host(Arc::new(|| Box::pin(async { Some(946_684_800_000) }))),
+        on_turn: None,
+        runtime: tokio::runtime::Handle::current(),
+    };
+    let options = chat_session::ChatOptions::from_json(r#"{ "ownerUserId": "ada" }"#).expect("options");
+    let chat = chat_session::Chat::new(options, ports);
+    let contract = contract("codex/text-stream", "instant").to_string();
+    let execution = chat.prepare_execution("x", &contract, None).await.expect("prepared");
+    let id = chat.start_session(&json!({ "execution": execution }).to_string()).await.expect("started").id;
+    let session = support::Conversation { chat: &chat, execution, id };
+    let turn = session.send("Go.").await.expect("sent");
+    let updates = parsed(&session.updates(&turn, 0).await);
+    assert!(updates.iter().all(|update| update["_meta"]["amalgm"]["at"] == 946_684_800_000_i64));
+    let sealed = session.completion(&turn).await;
+    assert_eq!(
+        (sealed.started_at.as_str(), sealed.ended_at.as_deref()),
+        ("2000-01-01T00:00:00.000Z", Some("2000-01-01T00:00:00.000Z"))
+    );
+    store.close().await.expect("closed");
 }
