@@ -16,6 +16,9 @@ use std::time::Duration;
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 use tokio::sync::oneshot;
 
+/// How many messages outside a turn wait for the next one; the newest say how things stand.
+const HELD_LIMIT: usize = 1024;
+
 /// What a conversation is asked to do.
 #[derive(Debug)]
 pub(crate) enum Command {
@@ -164,6 +167,10 @@ impl Driver {
     async fn hear(&mut self, messages: Vec<AgentMessage>) {
         let opens = messages.iter().any(|message| message.events.iter().any(|event| opens_turn(&event.kind)));
         self.held.extend(messages);
+        if let Some(excess) = self.held.len().checked_sub(HELD_LIMIT).filter(|excess| *excess > 0) {
+            tracing::warn!(conversation = %self.conversation_id, excess, "news outside a turn was left out");
+            self.held.drain(..excess);
+        }
         if !opens {
             return;
         }
