@@ -3,7 +3,7 @@ import { Chat, ChatOptionsError, ChatSessionError } from "@amalgm/chat-native/se
 import { createSqliteJournalBatchPolicy, SqliteConversationStore } from "@amalgm/chat-native/sqlite";
 import { mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { describe, expect, test } from "vitest";
+import { describe, expect, onTestFinished, test } from "vitest";
 import { bundledRecording, contract, failure, openHost, openSession, prompt, temporaryFolder, TEXT } from "./support.mjs";
 
 describe("createChatHost refuses", () => {
@@ -190,6 +190,52 @@ describe("arguments of the wrong kind are refused by name", () => {
     expect(await failure(store.appendUpdates("owner", "id", "turn", {} as never))).toMatchObject({ code: "INVALID_OPTIONS", path: "entries" });
     expect(await failure(store.createConversation(null as never))).toMatchObject({ code: "INVALID_OPTIONS", path: "record" });
     await store.close();
+  });
+
+  test("of a store's records, by the member at fault", async () => {
+    const conversations = new SqliteConversationStore(":memory:");
+    onTestFinished(() => conversations.close());
+    const { session, execution } = await openSession(TEXT, "instant", { conversations });
+    await (await session.send({ execution, prompt })).completion;
+    const record = (await conversations.getConversation("owner", session.id))!;
+    const turn = (await conversations.latestTurn("owner", session.id))!;
+    const [message] = await conversations.listMessages("owner", session.id);
+    const refused: Array<[Promise<unknown>, string]> = [
+      [conversations.createConversation({ ...record, id: "" }), "record.id"],
+      [conversations.createConversation({ ...record, title: 5 as never }), "record.title"],
+      [conversations.createConversation({ ...record, createdAt: "yesterday" }), "record.createdAt"],
+      [conversations.updateConversation("owner", session.id, { newMessages: 5 as never }), "patch.newMessages"],
+      [conversations.beginTurn("owner", { ...turn, origin: "user" as never }, null, record), "turn.origin"],
+      [conversations.beginTurn("owner", turn, { ...message!, parts: {} as never }, record), "message.parts"],
+      [conversations.sealTurn("owner", { ...turn, turnId: turn.id, status: "running" } as never), "seal.status"],
+      [conversations.putCheckpoint("owner", { conversationId: session.id, key: "" } as never), "checkpoint.key"],
+    ];
+    const errors = await Promise.all(refused.map(([attempt]) => failure(attempt)));
+    for (const [index, [, path]] of refused.entries()) {
+      expect(errors[index]).toMatchObject({ code: "INVALID_OPTIONS", path });
+      expect(errors[index]!.message).toContain(path);
+    }
+  });
+
+  test("of a store's updates: what is no JSON object could never be read again", async () => {
+    const conversations = new SqliteConversationStore(":memory:");
+    onTestFinished(() => conversations.close());
+    const { session, execution } = await openSession(TEXT, "recorded", { conversations });
+    const { turnId } = await session.send({ execution, prompt });
+    for (const json of ["{oops", "5", "[]", "", "{\n}", "{} {}"]) {
+      const error = await failure(conversations.appendUpdates("owner", session.id, turnId, [{ sequence: 1, json }]));
+      expect(error).toMatchObject({ code: "INVALID_OPTIONS", path: "entries[0].json" });
+    }
+  });
+
+  test("of a store's reads: a limit above all that there is reads all", async () => {
+    const conversations = new SqliteConversationStore(":memory:");
+    onTestFinished(() => conversations.close());
+    const { session, execution } = await openSession(TEXT, "instant", { conversations });
+    const turn = await (await session.send({ execution, prompt })).completion;
+    for (const limit of [2 ** 32, Number.MAX_SAFE_INTEGER]) {
+      expect(await conversations.readUpdates("owner", session.id, turn.id, 0, limit)).toHaveLength(turn.lastSequence);
+    }
   });
 
   test("of a batch policy", () => {

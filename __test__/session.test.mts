@@ -214,9 +214,8 @@ describe("conversations", () => {
     const { chat } = await openHost({ databasePath, ownerUserId: "stranger" });
     const { id } = mine.session;
     expect(await chat.listConversations()).toEqual([]);
-    for (const attempt of [chat.resumeStoredSession(id), chat.archiveSession(id), chat.markSeen(id), chat.latestTurn(id), chat.activeTurn(id)]) {
-      await expect(attempt).rejects.toMatchObject({ code: "SESSION_NOT_FOUND" });
-    }
+    const attempts = [chat.resumeStoredSession(id), chat.archiveSession(id), chat.markSeen(id), chat.latestTurn(id), chat.activeTurn(id)];
+    for (const error of await Promise.all(attempts.map(failure))) expect(error).toMatchObject({ code: "SESSION_NOT_FOUND" });
     expect(await failure(collect(chat.replayTurn(id, stream.turnId)))).toMatchObject({ code: expect.stringMatching(/NOT_FOUND/) as string });
   });
 
@@ -295,8 +294,8 @@ describe("a chat made by hand", () => {
     const session = await chat.startSession({ execution });
     await chat.close();
     await chat.close();
-    for (const attempt of [chat.startSession({ execution }), session.send({ execution, prompt }), session.messages(), chat.listConversations()]) {
-      const error = await failure(attempt);
+    const attempts = [chat.startSession({ execution }), session.send({ execution, prompt }), session.messages(), chat.listConversations()];
+    for (const error of await Promise.all(attempts.map(failure))) {
       expect(error).toBeInstanceOf(ChatSessionError);
       expect(error).toMatchObject({ code: "CHAT_CLOSED" });
     }

@@ -38,7 +38,10 @@ export class ChatSession {
     const turn = optional(given.turnId, (value) => checkText(value, "turnId"));
     const json = `{"execution":${execution},"prompt":${prompt}${turn === undefined ? "" : `,"turnId":${JSON.stringify(turn)}`}}`;
     const native = sessions.get(this);
-    return new ChatTurnStream(native, this.id, await settle(() => native.send(this.id, json)), 0);
+    const stream = new ChatTurnStream(native, this.id, await settle(() => native.send(this.id, json)), 0);
+    // Asked for now, it is known also where the chat is closed before anyone looks.
+    void stream.completion;
+    return stream;
   }
 
   /**

@@ -15,6 +15,7 @@ import { lifted, settle, settleJson } from "./errors.js";
 import { Hidden } from "./hidden.js";
 import { checkListOptions } from "./list-options.js";
 import { binding, type NativeStore } from "./native.js";
+import { CHECKPOINT, CONVERSATION, MESSAGE, patchJson, recordJson, SEAL, TURN } from "./record-checks.js";
 import type { JournalBatchPolicy } from "./sessions.js";
 import type { UsageStep } from "./usage.js";
 
@@ -27,6 +28,9 @@ export interface SqliteStoreOptions {
    */
   durability?: "process" | "power";
 }
+
+/** What the core's counter holds: no turn has more updates. */
+const MOST_UPDATES = 2 ** 32 - 1;
 
 const stores = new Hidden<SqliteConversationStore, NativeStore>();
 
@@ -57,7 +61,7 @@ export class SqliteConversationStore implements ConversationStorePort {
   }
 
   async createConversation(record: ConversationRecord): Promise<void> {
-    const json = recordJson(record, "record");
+    const json = recordJson(record, "record", CONVERSATION);
     await settle(() => stores.get(this).createConversation(json));
   }
 
@@ -78,7 +82,7 @@ export class SqliteConversationStore implements ConversationStorePort {
     patch: Partial<Pick<ConversationRecord, "title" | "archivedAt" | "newMessages" | "execution" | "updatedAt">>,
   ): Promise<ConversationRecord> {
     checkIds({ ownerUserId, id });
-    const json = recordJson(patch, "patch");
+    const json = patchJson(patch, "patch");
     return settleJson(() => stores.get(this).updateConversation(ownerUserId, id, json));
   }
 
@@ -89,10 +93,10 @@ export class SqliteConversationStore implements ConversationStorePort {
     patch: Pick<ConversationRecord, "execution" | "updatedAt">,
   ): Promise<void> {
     checkIds({ ownerUserId });
-    const turnJson = recordJson(turn, "turn");
-    const messageJson = message === null ? null : recordJson(message, "message");
-    const patchJson = recordJson(patch, "patch");
-    await settle(() => stores.get(this).beginTurn(ownerUserId, turnJson, messageJson, patchJson));
+    const turnJson = recordJson(turn, "turn", TURN);
+    const messageJson = message === null ? null : recordJson(message, "message", MESSAGE);
+    const change = patchJson(patch, "patch");
+    await settle(() => stores.get(this).beginTurn(ownerUserId, turnJson, messageJson, change));
   }
 
   async appendUpdates(ownerUserId: string, conversationId: string, turnId: string, entries: JournalEntry[]): Promise<void> {
@@ -104,7 +108,7 @@ export class SqliteConversationStore implements ConversationStorePort {
 
   async sealTurn(ownerUserId: string, seal: TurnSeal): Promise<TurnRecord> {
     checkIds({ ownerUserId });
-    const json = recordJson(seal, "seal");
+    const json = recordJson(seal, "seal", SEAL);
     return settleJson(() => stores.get(this).sealTurn(ownerUserId, json));
   }
 
@@ -132,8 +136,8 @@ export class SqliteConversationStore implements ConversationStorePort {
   ): Promise<JournalEntry[]> {
     checkIds({ ownerUserId, conversationId, turnId });
     checkCount(afterSequence, "afterSequence", 0);
-    checkCount(limit, "limit", 1);
-    return settleJson(() => stores.get(this).readUpdates(ownerUserId, conversationId, turnId, afterSequence, limit));
+    const most = Math.min(checkCount(limit, "limit", 1), MOST_UPDATES);
+    return settleJson(() => stores.get(this).readUpdates(ownerUserId, conversationId, turnId, afterSequence, most));
   }
 
   async listMessages(ownerUserId: string, conversationId: string): Promise<MessageRecord[]> {
@@ -149,7 +153,7 @@ export class SqliteConversationStore implements ConversationStorePort {
 
   async putCheckpoint(ownerUserId: string, checkpoint: ProviderCheckpoint): Promise<void> {
     checkIds({ ownerUserId });
-    const json = recordJson(checkpoint, "checkpoint");
+    const json = recordJson(checkpoint, "checkpoint", CHECKPOINT);
     await settle(() => stores.get(this).putCheckpoint(ownerUserId, json));
   }
 
@@ -218,8 +222,6 @@ function checkDurability(value: unknown): "process" | "power" {
 function checkIds(ids: Record<string, unknown>): void {
   for (const [name, id] of Object.entries(ids)) checkText(id, name);
 }
-
-const recordJson = (value: unknown, path: string): string => toJson(checkRecord(value, path), path, invalidOption);
 
 /** {@link settleJson} for a record that may not be there. */
 async function settleRecord<T>(run: () => Promise<string | null>): Promise<T | null> {

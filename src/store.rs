@@ -9,6 +9,7 @@ use napi::Env;
 use napi::bindgen_prelude::AsyncBlock;
 use napi_derive::napi;
 use serde::Deserialize;
+use serde::de::IgnoredAny;
 use std::future::Future;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -221,14 +222,14 @@ fn append(
 ) -> Result<Option<oneshot::Receiver<Result<()>>>> {
     let entries: Vec<JournalEntry> = parse("entries", entries_json)?;
     let Some(first) = entries.first() else { return Ok(None) };
-    for (entry, expected) in entries.iter().zip(first.sequence..) {
+    for (index, (entry, expected)) in entries.iter().zip(first.sequence..).enumerate() {
         if entry.sequence != expected {
             let message = format!("sequence {} stands where {expected} follows: a batch has no gaps", entry.sequence);
             return Err(ChatError::store(message));
         }
-        if entry.json.is_empty() || entry.json.contains('\n') {
-            let problem = "must be JSON text on one line";
-            return Err(ChatError::at(ErrorCode::InvalidOptions, "entries[].json", problem));
+        if !is_update(&entry.json) {
+            let problem = "must be the JSON text of an object on one line";
+            return Err(ChatError::at(ErrorCode::InvalidOptions, format!("entries[{index}].json"), problem));
         }
     }
     let text = entries.iter().map(|entry| entry.json.as_str()).collect::<Vec<_>>().join("\n");
@@ -241,6 +242,10 @@ fn append(
     };
     store.append_updates(batch, Box::new(|result| drop(sender.send(result))));
     Ok(Some(done))
+}
+
+fn is_update(json: &str) -> bool {
+    json.starts_with('{') && !json.contains('\n') && serde_json::from_str::<IgnoredAny>(json).is_ok()
 }
 
 fn optional<T: serde::Serialize>(record: Option<T>) -> Result<Option<String>> {

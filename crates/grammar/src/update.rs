@@ -2,13 +2,15 @@
 
 mod extension;
 mod map;
+mod marks;
 mod meta;
 mod write;
 
 pub use extension::ExtensionUpdate;
 pub use map::UpdateMapper;
+pub use marks::{Marks, Piece, PieceForm};
 pub use meta::{CompactionMeta, CompactionPhase, Delta, ErrorMeta, Extra, InitMeta, McpServerStatus, Truncated};
-pub use write::{Marks, Native, Piece, PieceForm, Place, native_range, write_update};
+pub use write::{Native, Place, write_update};
 
 use crate::acp::SessionUpdate;
 

@@ -9,7 +9,7 @@ use chat_grammar::event::{
     PermissionResolved, ToolCompleted, ToolStarted, ToolUpdated, Trigger, Visibility,
 };
 use chat_grammar::transcript::Transcript;
-use chat_grammar::update::{Body, Native, Place, Update, UpdateMapper, native_range, write_update};
+use chat_grammar::update::{Body, Marks, Native, Place, Update, UpdateMapper, write_update};
 use chat_grammar::usage::{ContextFullness, TokenCounts, UsageModel, UsageOperation, UsageRecord};
 use proptest::prelude::*;
 use serde_json::{Value, json};
@@ -111,8 +111,8 @@ fn an_update_is_the_official_one_with_our_meta_and_the_native_message_word_for_w
             native
         )
     );
-    let (start, end) = native_range(&json).expect("the message is found again");
-    assert_eq!(&json[start..end], native);
+    let place = Marks::find(&json).native.expect("the message is found again");
+    assert_eq!(&json[place], native);
 }
 
 #[test]
@@ -286,6 +286,32 @@ proptest! {
         let once = once.parts_json();
         let twice = twice.parts_json();
         prop_assert_eq!(once.get(), twice.get());
+    }
+
+    // What a reader finds in a text that comes from the journal is what its writer knew.
+    #[test]
+    fn marks_are_found_again(
+        text in "\\PC{0,20}",
+        id in "\\PC{1,8}",
+        form in 0..6_u8,
+        native in prop::option::of(prop::sample::select(vec![r#"{"a":"}}}}"}"#, "[]", r#"{"native":{"source":"x","message":1}}"#])),
+    ) {
+        let event = match form {
+            0 => say(&text, &id),
+            1 => EventKind::ReasoningDelta { text, message_id: Some(id), visibility: Visibility::Summary },
+            2 => output(&id, &text),
+            3 => completed(&id, &text),
+            4 => EventKind::ReasoningDelta { text, message_id: None, visibility: Visibility::Full },
+            _ => started(&id),
+        };
+        let mut updates = Vec::new();
+        UpdateMapper::new("conversation", "turn").push(event.into(), &mut updates);
+        let place = Place { conversation_id: "conv\"ersation", turn_id: "turn", sequence: 3, at: 1_796_063_040_000 };
+        let native = native.map(|message| Native { source: "agent.stream", message });
+        let mut buffer = Vec::new();
+        let known = write_update(&updates[0], place, native, &mut buffer);
+        let json = String::from_utf8(buffer).expect("UTF-8");
+        prop_assert_eq!(Marks::find(&json), known);
     }
 
     // Pieces are written without the official types, and must not differ from what those write.

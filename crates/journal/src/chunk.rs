@@ -2,7 +2,7 @@
 //! update is serialized once and never copied one by one.
 
 use chat_grammar::records::JournalEntry;
-use chat_grammar::update::{Marks, PieceForm, native_range};
+use chat_grammar::update::{Marks, Piece, PieceForm};
 use std::ops::Range;
 
 /// Consecutive updates, separated by newlines (JSON text holds none).
@@ -34,6 +34,19 @@ pub struct ChunkUpdate<'a> {
     pub native: Option<(&'a str, usize)>,
     /// Its parts where it is known to be nothing but a piece of text.
     pub piece: Option<ChunkPiece<'a>>,
+}
+
+impl<'a> ChunkUpdate<'a> {
+    /// `origin`: where the update begins in the text of which the marks speak.
+    fn new(sequence: u64, json: &'a str, marks: &Marks, origin: usize) -> Self {
+        let within = |range: &Range<usize>| json.get(range.start.checked_sub(origin)?..range.end.checked_sub(origin)?);
+        let native = marks.native.as_ref().and_then(|range| Some((within(range)?, range.start - origin)));
+        let piece = marks.piece.as_ref().and_then(|piece| {
+            let Piece { form, text, id, at } = piece;
+            Some(ChunkPiece { form: *form, text: within(text)?, id: within(id)?, at: *at })
+        });
+        Self { sequence, json, native, piece }
+    }
 }
 
 /// The parts of an update that is nothing but a piece of text.
@@ -107,20 +120,12 @@ impl Chunk {
             };
             let json = self.text.get(start..*self.ends.get(index)? as usize)?;
             let sequence = self.first_sequence + index as u64;
-            let Some(marks) = self.marks.get(index) else {
-                let native = native_range(json).and_then(|(start, end)| Some((json.get(start..end)?, start)));
-                return Some(ChunkUpdate { sequence, json, native, piece: None });
-            };
-            let native = marks.native.as_ref().and_then(|range| Some((self.at(range)?, range.start - start)));
-            let piece = marks.piece.as_ref().and_then(|piece| {
-                Some(ChunkPiece { form: piece.form, text: self.at(&piece.text)?, id: self.at(&piece.id)?, at: piece.at })
-            });
-            Some(ChunkUpdate { sequence, json, native, piece })
+            Some(match self.marks.get(index) {
+                // The writer's places are those in the whole text.
+                Some(marks) => ChunkUpdate::new(sequence, json, marks, start),
+                None => ChunkUpdate::new(sequence, json, &Marks::find(json), 0),
+            })
         })
-    }
-
-    fn at(&self, range: &Range<usize>) -> Option<&str> {
-        self.text.get(range.clone())
     }
 
     /// Each update with its sequence.

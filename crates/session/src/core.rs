@@ -4,6 +4,7 @@ use crate::clock::Clock;
 use crate::driver::Command;
 use crate::executions::Executions;
 use crate::options::ChatOptions;
+use crate::recovery;
 use crate::tail::{Tail, TurnEnd};
 use chat_agents::Adapters;
 use chat_grammar::records::{TurnRecord, TurnStatus};
@@ -20,7 +21,10 @@ use tokio::sync::mpsc::UnboundedSender;
 pub type OnTurn = Arc<dyn Fn(&TurnRecord) + Send + Sync>;
 
 /// How often a turn that another process drives is looked at.
-pub(crate) const FOREIGN_TURN_POLL: Duration = Duration::from_millis(200);
+const FOREIGN_TURN_POLL: Duration = Duration::from_millis(200);
+
+/// After how many looks at a turn the process that drives it is looked at.
+const FOREIGN_HOST_POLLS: u32 = 5;
 
 /// A turn by its conversation's id and its own.
 type TurnKey = (Arc<str>, Arc<str>);
@@ -88,6 +92,14 @@ impl Core {
         Ok(())
     }
 
+    /// What the store answered; its failure where the chat was closed meanwhile is that the chat is closed.
+    ///
+    /// # Errors
+    /// The store's, `CHAT_CLOSED`.
+    pub(crate) fn unless_closed<T>(&self, answer: Result<T>) -> Result<T> {
+        answer.map_err(|error| self.check_open().err().unwrap_or(error))
+    }
+
     pub(crate) fn announce(&self, turn: &TurnRecord) {
         if let Some(on_turn) = &self.on_turn {
             on_turn(turn);
@@ -113,28 +125,43 @@ impl Core {
         of_conversation.map(|((_, turn), tail)| (Arc::clone(turn), Arc::clone(tail))).collect()
     }
 
-    /// Ends a turn for those who watch it. From then on it is read from the journal.
+    /// Ends a turn for those who watch it. From then on it is read from the journal; where the chat is closing, and the store may
+    /// close next, its tail stays for those who ask what became of it.
     pub(crate) fn end_turn(&self, conversation_id: &Arc<str>, turn_id: &Arc<str>, tail: &Tail, end: TurnEnd) {
         tail.end(end);
-        self.tails().remove(&(Arc::clone(conversation_id), Arc::clone(turn_id)));
+        if self.check_open().is_ok() {
+            self.tails().remove(&(Arc::clone(conversation_id), Arc::clone(turn_id)));
+        }
     }
 
     /// The sealed turn; waits for its end.
     ///
     /// # Errors
-    /// `TURN_NOT_FOUND`, `STORE_ERROR`.
+    /// `TURN_NOT_FOUND`, `STORE_ERROR`, `CHAT_CLOSED`.
     pub(crate) async fn completion(&self, conversation_id: &str, turn_id: &str) -> Result<Arc<TurnRecord>> {
         if let Some(tail) = self.tail(conversation_id, turn_id) {
             return tail.wait_for_end().await;
         }
+        let mut look = 0;
         loop {
-            let turn = self.store.get_turn(self.owner(), conversation_id, turn_id).await?;
+            self.check_open()?;
+            let turn = self.unless_closed(self.store.get_turn(self.owner(), conversation_id, turn_id).await)?;
             let turn = turn.ok_or_else(|| ChatError::turn_not_found(conversation_id, turn_id))?;
             if turn.status != TurnStatus::Running {
                 return Ok(Arc::new(turn));
             }
-            self.check_open()?;
-            tokio::time::sleep(FOREIGN_TURN_POLL).await;
+            look += 1;
+            self.await_foreign_turn(look).await;
+        }
+    }
+
+    /// Lets a turn that another process drives go on for a while; where that process is dead, its turns are ended.
+    pub(crate) async fn await_foreign_turn(&self, look: u32) {
+        tokio::time::sleep(FOREIGN_TURN_POLL).await;
+        if look.is_multiple_of(FOREIGN_HOST_POLLS)
+            && let Err(error) = recovery::recover(self).await
+        {
+            tracing::warn!(%error, "turns of a dead host were not ended");
         }
     }
 

@@ -1,7 +1,7 @@
 //! A reader of one turn: past its cursor from the journal, then live, with a bound on how far it may fall behind.
 
 use crate::batch::Batch;
-use crate::core::{Core, FOREIGN_TURN_POLL};
+use crate::core::Core;
 use crate::tail::{Tail, TailRead};
 use chat_grammar::records::TurnStatus;
 use chat_grammar::{ChatError, ErrorCode, Result};
@@ -102,9 +102,12 @@ impl Subscription {
     }
 
     async fn next_stored(&self) -> Result<Vec<Arc<Chunk>>> {
+        let mut look = 0;
         loop {
+            self.core.check_open()?;
             // Asked before the journal is read: what is sealed by then has all its updates there.
-            let turn = self.core.store.get_turn(self.core.owner(), &self.conversation_id, &self.turn_id).await?;
+            let turn = self.core.store.get_turn(self.core.owner(), &self.conversation_id, &self.turn_id).await;
+            let turn = self.core.unless_closed(turn)?;
             let turn = turn.ok_or_else(|| ChatError::turn_not_found(&self.conversation_id, &self.turn_id))?;
             if self.cursor < turn.last_sequence {
                 return self.read_journal().await;
@@ -112,17 +115,16 @@ impl Subscription {
             if turn.status != TurnStatus::Running {
                 return Ok(Vec::new());
             }
-            self.core.check_open()?;
-            tokio::time::sleep(FOREIGN_TURN_POLL).await;
+            look += 1;
+            self.core.await_foreign_turn(look).await;
         }
     }
 
     async fn read_journal(&self) -> Result<Vec<Arc<Chunk>>> {
         let (core, owner) = (&self.core, self.core.owner());
-        let chunks = core
-            .store
-            .read_updates(owner, &self.conversation_id, &self.turn_id, self.cursor, BATCH_UPDATES, BATCH_BYTES)
-            .await?;
+        let chunks =
+            core.store.read_updates(owner, &self.conversation_id, &self.turn_id, self.cursor, BATCH_UPDATES, BATCH_BYTES).await;
+        let chunks = core.unless_closed(chunks)?;
         if chunks.is_empty() {
             let message = format!("the journal of turn {:?} has nothing past {}", self.turn_id, self.cursor);
             return Err(ChatError::store(message));

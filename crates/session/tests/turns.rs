@@ -49,6 +49,9 @@ async fn a_reconnect_gives_exactly_what_follows() {
     for after in 0..=live.len() {
         assert_eq!(session.updates(&turn, after as u64).await, live[after..]);
     }
+    let stored = fixture.store.read_updates("ada", &session.id, &turn, 0, usize::MAX, usize::MAX).await.expect("stored");
+    let stored: Vec<String> = stored.iter().flat_map(chat_journal::Chunk::entries).map(|entry| entry.json).collect();
+    assert_eq!(parsed(&stored), parsed(&live));
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -100,6 +103,12 @@ async fn a_closing_chat_interrupts_its_turns_and_refuses_all_that_follows() {
     assert_eq!(sealed.error.expect("a reason").reason, "host_closed");
     assert_eq!(session.send("more").await.expect_err("closed").code, ErrorCode::ChatClosed);
     assert_eq!(fixture.chat.messages(&session.id).await.expect_err("closed").code, ErrorCode::ChatClosed);
+
+    assert_eq!(session.completion(&turn).await.status, TurnStatus::Interrupted, "also for who asks after the close");
+    let unknown = fixture.chat.completion(&session.id, "unknown").await;
+    assert_eq!(unknown.expect_err("closed").code, ErrorCode::ChatClosed);
+    let read = session.watch("unknown", 0).next_batch().await;
+    assert_eq!(read.err().map(|error| error.code), Some(ErrorCode::ChatClosed));
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -163,6 +172,39 @@ async fn a_turn_of_a_host_that_is_gone_is_recovered_once() {
     let replayed = session.updates(&turn, 0).await;
     assert_eq!(replayed[..seen.len()], seen);
     assert_eq!(replayed.len() as u64, recovered[0].last_sequence);
+}
+
+/// A chat on the file of a host that is gone, and the conversation and turn that were left running.
+async fn heir_of_a_dead_host() -> (support::Fixture, String, String) {
+    let gone = Setup::default().start();
+    let session = gone.session("codex/text-stream", "recorded").await;
+    let turn = session.send("Write.").await.expect("sent");
+    let id = session.id.clone();
+    gone.chat.shutdown();
+    (Setup { folder: gone.folder, ..Setup::default() }.start(), id, turn)
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_turn_of_a_dead_host_ends_for_who_watches_it() {
+    let (heir, id, turn) = heir_of_a_dead_host().await;
+    let mut reader = heir.chat.subscribe(id.clone(), turn.clone(), 0);
+    while reader.next_batch().await.expect("the turn ends").is_some() {}
+    let sealed = heir.chat.completion(&id, &turn).await.expect("sealed");
+    assert_eq!(
+        (sealed.status, sealed.error.clone().expect("a reason").reason.as_str()),
+        (TurnStatus::Interrupted, "host_died")
+    );
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_turn_of_a_dead_host_does_not_keep_its_session_busy() {
+    let (heir, id, turn) = heir_of_a_dead_host().await;
+    let contract = contract("codex/text-stream", "instant").to_string();
+    let execution = heir.chat.prepare_execution("again", &contract, None).await.expect("prepared");
+    let options = json!({ "execution": execution, "prompt": prompt("Go on.") }).to_string();
+    let next = heir.chat.send(&id, options).await.expect("accepted");
+    assert_ne!(next, turn);
+    assert_eq!(heir.chat.completion(&id, &turn).await.expect("sealed").status, TurnStatus::Interrupted);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

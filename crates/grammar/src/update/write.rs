@@ -1,10 +1,8 @@
 //! The one serialization of an update: the ACP text with `_meta` spliced in before its last brace.
 
-use super::{Body, Delta, Extra, Update};
+use super::{Body, Delta, Extra, Marks, Piece, PieceForm, Update};
 use crate::acp::{ContentBlock, ContentChunk, SessionUpdate, ToolCallUpdateFields};
-use crate::event::Visibility;
-use serde::{Deserialize, Serialize};
-use serde_json::value::RawValue;
+use serde::Serialize;
 use std::io::Write;
 use std::ops::Range;
 
@@ -26,38 +24,6 @@ pub struct Native<'a> {
     pub source: &'a str,
     /// The message as JSON text.
     pub message: &'a str,
-}
-
-/// What stands where in an update's text, in bytes, so that a reader need not look for it.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Marks {
-    /// The agent's own message.
-    pub native: Option<Range<usize>>,
-    /// Where the update is nothing but a piece of text: its parts.
-    pub piece: Option<Piece>,
-}
-
-/// An update of one of the forms that make up nearly all of a long turn: all that is not the same in every one of its form.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Piece {
-    pub form: PieceForm,
-    /// The text, as a JSON string.
-    pub text: Range<usize>,
-    /// The id of the message or tool call, as a JSON string.
-    pub id: Range<usize>,
-    /// `_meta.amalgm.at`.
-    pub at: i64,
-}
-
-/// The forms of pieces.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum PieceForm {
-    /// `agent_message_chunk` with a text and a message id.
-    Text,
-    /// `agent_thought_chunk` with the same, and `_meta.amalgm.reasoning`.
-    Reasoning(Visibility),
-    /// `tool_call_update` with nothing but `_meta.amalgm.delta.output`.
-    ToolOutput,
 }
 
 /// Appends the update's JSON text to the buffer. The members stand in a fixed order; `native` is last and holds the agent's
@@ -143,39 +109,6 @@ fn is_plain(chunk: &ContentChunk) -> bool {
     let plain =
         |block: &ContentBlock| matches!(block, ContentBlock::Text(text) if text.annotations.is_none() && text.meta.is_none());
     plain(&chunk.content) && chunk.message_id.is_some() && chunk.meta.is_none()
-}
-
-/// Where the native message stands in an update's JSON text, in bytes, as (start, end).
-pub fn native_range(json: &str) -> Option<(usize, usize)> {
-    let update: WireUpdate<'_> = serde_json::from_str(json).ok()?;
-    let message = update.meta?.amalgm?.native?.message?.get();
-    // A borrowed part of `json`.
-    let start = (message.as_ptr() as usize).checked_sub(json.as_ptr() as usize)?;
-    Some((start, start + message.len()))
-}
-
-#[derive(Deserialize)]
-struct WireUpdate<'a> {
-    #[serde(borrow, rename = "_meta")]
-    meta: Option<WireMeta<'a>>,
-}
-
-#[derive(Deserialize)]
-struct WireMeta<'a> {
-    #[serde(borrow)]
-    amalgm: Option<WireAmalgm<'a>>,
-}
-
-#[derive(Deserialize)]
-struct WireAmalgm<'a> {
-    #[serde(borrow)]
-    native: Option<WireNative<'a>>,
-}
-
-#[derive(Deserialize)]
-struct WireNative<'a> {
-    #[serde(borrow)]
-    message: Option<&'a RawValue>,
 }
 
 fn append_members(extra: &Extra, buffer: &mut Vec<u8>) {

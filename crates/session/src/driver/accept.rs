@@ -2,6 +2,7 @@
 
 use super::Driver;
 use crate::executions::stored;
+use crate::recovery;
 use crate::requests;
 use chat_agents::PreparedExecution;
 use chat_grammar::records::{
@@ -44,7 +45,14 @@ impl Driver {
         check_agent(&conversation, &execution)?;
         let adapter = self.core.adapters.get(&execution.contract.agent.adapter_id)?;
         adapter.check_prompt(&execution, &request.prompt).await?;
-        let turn = self.begin_turn(&execution, Some(&request.prompt), TurnOrigin::Host, request.turn_id).await?;
+        let begin = || self.begin_turn(&execution, Some(&request.prompt), TurnOrigin::Host, request.turn_id.clone());
+        let turn = match begin().await {
+            // The turn that runs may be a dead host's: then nobody else ends it.
+            Err(error) if error.code == ErrorCode::SessionBusy && recovery::recover(&self.core).await.is_ok() => {
+                begin().await?
+            }
+            begun => begun?,
+        };
         Ok(Accepted::New { turn: Box::new(turn), execution, prompt: request.prompt })
     }
 
