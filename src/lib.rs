@@ -21,11 +21,6 @@ mod usage;
 
 use napi_derive::{module_init, napi};
 
-// Chunks and batches of some hundred KiB come and go all the time; the system's allocator gives their pages back and fetches them
-// again, which costs a tenth of a long turn.
-#[global_allocator]
-static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
-
 /// The version of this addon, which is the package's.
 #[napi(catch_unwind)]
 pub fn version() -> String {

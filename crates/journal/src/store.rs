@@ -66,7 +66,7 @@ pub trait ConversationStore: Send + Sync + 'static {
     ) -> Result<TurnRecord>;
 
     /// Appends contiguous sequences. Accepted in call order; `done` gets `STORE_ERROR` for a gap or a sequence that is there,
-    /// `TURN_ALREADY_SEALED` after the seal, `TURN_NOT_FOUND`, or where this host lost its lease.
+    /// `TURN_ALREADY_SEALED` after the seal, `SESSION_NOT_FOUND`, `TURN_NOT_FOUND`.
     fn append_updates(&self, batch: UpdateBatch, done: AppendDone);
 
     /// Ends a turn exactly once, after all its appended updates, and sets the conversation's `newMessages` and `updatedAt`.
@@ -93,7 +93,7 @@ pub trait ConversationStore: Send + Sync + 'static {
     /// where there is one.
     ///
     /// # Errors
-    /// `TURN_NOT_FOUND`, `STORE_ERROR`.
+    /// `SESSION_NOT_FOUND`, `TURN_NOT_FOUND`, `STORE_ERROR`.
     async fn read_updates(
         &self,
         owner: &str,

@@ -39,7 +39,10 @@ const ESCAPES_ONE_IN: usize = 32;
 impl Batch {
     /// The updates of consecutive chunks past a sequence.
     pub(crate) fn new(chunks: &[Arc<Chunk>], after: u64) -> Self {
-        let mut builder = BatchBuilder::default();
+        let bytes = chunks.iter().map(|chunk| chunk.text_after(after).len()).sum();
+        // About half of it is native messages. Growing would copy what is there again and again.
+        let mut builder =
+            BatchBuilder { text: Vec::with_capacity(bytes / 2), natives: Vec::with_capacity(bytes), ..BatchBuilder::default() };
         for chunk in chunks {
             chunk.updates_after(after).for_each(|update| builder.push(update));
         }

@@ -4,7 +4,7 @@ use super::blob::Encoder;
 use super::failure::{Failure, Outcome};
 use super::group::Scope;
 use super::row::integer;
-use super::turns::{TurnState, turn_state};
+use super::turns::{TurnState, turn_state, unknown_turn};
 use crate::chunk::Chunk;
 use crate::store::{AppendDone, UpdateBatch};
 use chat_grammar::{ChatError, ErrorCode};
@@ -146,7 +146,7 @@ impl LiveTurns {
             self.turns.insert(key.clone(), turn);
         }
         let Some(turn) = self.turns.get_mut(&key).filter(|turn| turn.conversation_id == *conversation_id) else {
-            return Err(ChatError::turn_not_found(conversation_id, turn_id).into());
+            return unknown_turn(scope.connection, owner, conversation_id, turn_id);
         };
         if chunk.is_empty() {
             return Ok(());
@@ -192,7 +192,7 @@ impl OpenRow {
 fn claim(scope: &Scope<'_>, owner: &str, conversation_id: &Arc<str>, turn_id: &str) -> Outcome<LiveTurn> {
     let TurnState { running, host, last_sequence, .. } = turn_state(scope.connection, owner, turn_id)?
         .filter(|turn| turn.conversation_id == **conversation_id)
-        .ok_or_else(|| ChatError::turn_not_found(conversation_id, turn_id))?;
+        .map_or_else(|| unknown_turn(scope.connection, owner, conversation_id, turn_id), Ok)?;
     if !running {
         let message = format!("turn {turn_id:?} is sealed; its updates cannot change any more");
         return Err(ChatError::new(ErrorCode::TurnAlreadySealed, message).into());

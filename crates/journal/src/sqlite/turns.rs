@@ -42,6 +42,15 @@ pub(crate) fn get(connection: &Connection, owner: &str, conversation_id: &str, i
     select_one(connection, "owner = ?1 AND conversation_id = ?2 AND id = ?3", [owner, conversation_id, id], from_row)
 }
 
+/// Says why a turn is not there.
+///
+/// # Errors
+/// `SESSION_NOT_FOUND`, or `TURN_NOT_FOUND` where the conversation exists.
+pub(crate) fn unknown_turn<T>(connection: &Connection, owner: &str, conversation_id: &str, turn_id: &str) -> Outcome<T> {
+    conversations::require(connection, owner, conversation_id)?;
+    Err(ChatError::turn_not_found(conversation_id, turn_id).into())
+}
+
 pub(crate) fn latest(connection: &Connection, owner: &str, conversation_id: &str) -> Outcome<Option<TurnRecord>> {
     let condition = "owner = ?1 AND conversation_id = ?2 ORDER BY ordinal DESC LIMIT 1";
     select_one(connection, condition, [owner, conversation_id], from_row)
@@ -120,7 +129,10 @@ pub(crate) fn begin(
             host.id,
         ])?;
     if begun == 0 {
-        return Err(Failure::refused(format!("turn {id:?}, or one with ordinal {ordinal}, exists already")));
+        let message = format!(
+            "turn {id:?} exists already (ids of turns are unique among all sessions of an owner), or one with ordinal {ordinal}"
+        );
+        return Err(Failure::refused(message));
     }
     if let Some(message) = message {
         messages::insert(connection, owner, conversation_id, id, message)?;

@@ -3,8 +3,8 @@
 use super::blob::decode;
 use super::failure::{Failure, Outcome};
 use super::row::count;
+use super::turns::unknown_turn;
 use crate::chunk::Chunk;
-use chat_grammar::ChatError;
 use rusqlite::{Connection, OptionalExtension, params};
 
 /// Which updates of a turn are wanted.
@@ -27,7 +27,7 @@ pub(crate) fn read(
         .prepare_cached("SELECT key FROM turns WHERE owner = ?1 AND conversation_id = ?2 AND id = ?3")?
         .query_row([owner, conversation_id, turn_id], |row| row.get(0))
         .optional()?
-        .ok_or_else(|| ChatError::turn_not_found(conversation_id, turn_id))?;
+        .map_or_else(|| unknown_turn(connection, owner, conversation_id, turn_id), Ok)?;
     let mut statement = connection
         .prepare_cached("SELECT first, last, format, bytes, data FROM journal WHERE turn = ?1 AND last > ?2 ORDER BY last")?;
     // Beyond what SQLite can hold there are no updates.

@@ -21,7 +21,7 @@ async fn only_the_next_sequence_is_taken() {
     append(&store, TURN, chunk(9, &[] as &[&str])).await.unwrap();
     assert_code(append(&store, "other", updates(1..=1)).await, ErrorCode::TurnNotFound);
     let elsewhere = give(&store, batch(OWNER, "other", TURN, updates(6..=6))).await.unwrap();
-    assert_code(elsewhere, ErrorCode::TurnNotFound);
+    assert_code(elsewhere, ErrorCode::SessionNotFound);
     assert_updates(&store, TURN, 5).await;
     // A store that knows nothing of the turn yet asks the database.
     store.close().await.unwrap();

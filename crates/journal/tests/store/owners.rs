@@ -36,12 +36,12 @@ async fn every_method_is_scoped_by_owner() {
     let begun = store.begin_turn(bob, turn(CONVERSATION, "new"), None, ConversationPatch::default()).await;
     assert_code(begun, ErrorCode::SessionNotFound);
     let appended = give(&store, batch(bob, CONVERSATION, TURN, updates(4..=4))).await.unwrap();
-    assert_code(appended, ErrorCode::TurnNotFound);
+    assert_code(appended, ErrorCode::SessionNotFound);
     assert_code(store.seal_turn(bob, seal(TURN)).await, ErrorCode::TurnNotFound);
     assert!(store.get_turn(bob, CONVERSATION, TURN).await.unwrap().is_none());
     assert!(store.latest_turn(bob, CONVERSATION).await.unwrap().is_none());
     assert!(store.running_turns(bob).await.unwrap().is_empty());
-    assert_code(store.read_updates(bob, CONVERSATION, TURN, 0, 10, 1000).await, ErrorCode::TurnNotFound);
+    assert_code(store.read_updates(bob, CONVERSATION, TURN, 0, 10, 1000).await, ErrorCode::SessionNotFound);
     assert_code(store.list_messages(bob, CONVERSATION).await, ErrorCode::SessionNotFound);
     assert_code(store.list_usage_steps(bob, CONVERSATION, None).await, ErrorCode::SessionNotFound);
     assert_code(store.put_checkpoint(bob, checkpoint(CONVERSATION, "k", "stolen")).await, ErrorCode::SessionNotFound);
