@@ -10,8 +10,8 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 /// How much one batch holds at most: parsing it must not hold up the event loop for long.
-const BATCH_UPDATES: usize = 512;
-const BATCH_BYTES: usize = 256 * 1024;
+const BATCH_UPDATES: usize = 1024;
+const BATCH_BYTES: usize = 512 * 1024;
 
 /// A reader of one turn. Dropping it changes nothing for the turn or for other readers.
 #[derive(Debug)]

@@ -12,7 +12,7 @@ use std::time::Duration;
 use tokio::time::Instant;
 
 /// How many lines are handed over at once. Enough to make one commit of them, few enough that an interrupt is not kept waiting.
-const LINES_AT_ONCE: usize = 128;
+const LINES_AT_ONCE: usize = 256;
 
 #[derive(Debug)]
 pub(super) struct ReplaySession {
