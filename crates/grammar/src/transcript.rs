@@ -164,7 +164,7 @@ impl Transcript {
             return;
         };
         if let Some(Slot::Text { text: so_far, message_id }) = self.last_said()
-            && same_message(message_id.as_deref(), update.message_id.as_deref())
+            && message_id.as_deref() == update.message_id.as_deref()
         {
             so_far.push_str(&text);
             return;
@@ -178,7 +178,7 @@ impl Transcript {
         if let Some(Slot::Reasoning { text: so_far, message_id, visibility: same }) = self.last_said()
             && *same == visibility
             && visibility != Visibility::Redacted
-            && same_message(message_id.as_deref(), update.message_id.as_deref())
+            && message_id.as_deref() == update.message_id.as_deref()
         {
             so_far.push_str(&text);
             return;
@@ -255,10 +255,6 @@ impl Slot {
 
 fn owned(text: Option<&Cow<'_, str>>) -> Option<String> {
     text.map(|text| text.clone().into_owned())
-}
-
-fn same_message(one: Option<&str>, other: Option<&str>) -> bool {
-    one == other
 }
 
 fn moment(at: Option<i64>) -> Option<String> {

@@ -29,18 +29,3 @@ pub enum Body {
     /// One of ours.
     Extension(Box<ExtensionUpdate>),
 }
-
-impl Update {
-    /// Whether it is a delta of text, reasoning or tool output: those may share a commit with what follows; any other update
-    /// commits at once.
-    pub fn is_delta(&self) -> bool {
-        match &self.body {
-            Body::Official(update) => match update.as_ref() {
-                SessionUpdate::AgentMessageChunk(_) | SessionUpdate::AgentThoughtChunk(_) => true,
-                SessionUpdate::ToolCallUpdate(_) => self.extra.delta.is_some(),
-                _ => false,
-            },
-            Body::Extension(_) => false,
-        }
-    }
-}

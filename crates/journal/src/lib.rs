@@ -6,4 +6,4 @@ mod store;
 
 pub use chunk::{Chunk, ChunkBuilder, ChunkPiece, ChunkUpdate};
 pub use sqlite::{BatchPolicy, Durability, SqliteOptions, SqliteStore};
-pub use store::{AppendDone, ConversationStore, RunningTurn, UpdateBatch};
+pub use store::{AppendDone, ConversationStore, UpdateBatch};

@@ -24,13 +24,6 @@ pub struct UpdateBatch {
 /// a lock that the caller of `append_updates` holds.
 pub type AppendDone = Box<dyn FnOnce(Result<()>) + Send>;
 
-/// A turn that its host will not end any more, with its owner.
-#[derive(Debug, Clone)]
-pub struct RunningTurn {
-    pub owner: String,
-    pub turn: TurnRecord,
-}
-
 /// A store of conversations. All ids are scoped by owner: an id of another owner does not exist.
 #[async_trait]
 pub trait ConversationStore: Send + Sync + 'static {

@@ -7,7 +7,7 @@ use crate::core::Core;
 use crate::pump::TurnPump;
 use chat_agents::{AgentMessage, AgentOutput, AgentSession, PreparedExecution};
 use chat_grammar::event::{EventKind, FailureClass};
-use chat_grammar::records::{TurnFailure, TurnOrigin};
+use chat_grammar::records::{TurnFailure, TurnOrigin, TurnRecord};
 use chat_grammar::{ChatError, Result};
 use futures::FutureExt;
 use std::panic::AssertUnwindSafe;
@@ -151,12 +151,10 @@ impl Driver {
         match self.accept(options).await {
             Ok(accept::Accepted::Known(turn_id)) => answer(reply, Ok(turn_id)),
             Ok(accept::Accepted::New { turn, execution, prompt }) => {
-                let turn_id = Arc::from(turn.id.as_str());
+                let turn_id = turn.id.clone();
                 // Known before the answer: the caller may subscribe at once.
-                let tail = self.core.add_tail(&self.conversation_id, &turn_id);
-                self.core.announce(&turn);
-                answer(reply, Ok(turn.id.clone()));
-                let pump = TurnPump::new(Arc::clone(&self.core), *turn, tail);
+                let pump = self.pump(*turn);
+                answer(reply, Ok(turn_id));
                 self.run_host_turn(pump, execution, &prompt).await;
             }
             Err(error) => answer(reply, Err(error)),
@@ -177,15 +175,19 @@ impl Driver {
         let Some(execution) = self.agent.as_ref().map(|agent| Arc::clone(&agent.execution)) else { return };
         match self.begin_turn(&execution, None, TurnOrigin::Agent, None).await {
             Ok(turn) => {
-                let turn_id = Arc::from(turn.id.as_str());
-                let tail = self.core.add_tail(&self.conversation_id, &turn_id);
-                self.core.announce(&turn);
-                let pump = TurnPump::new(Arc::clone(&self.core), turn, tail);
+                let pump = self.pump(turn);
                 self.run_agent_turn(pump).await;
             }
             // What was said stays held: it leads the next turn.
             Err(error) => tracing::warn!(conversation = %self.conversation_id, %error, "a turn of the agent was not stored"),
         }
+    }
+
+    /// The pump of a turn that was stored, which is made known by it.
+    fn pump(&self, turn: TurnRecord) -> TurnPump {
+        let tail = self.core.add_tail(&self.conversation_id, &Arc::from(turn.id.as_str()));
+        self.core.announce(&turn);
+        TurnPump::new(Arc::clone(&self.core), turn, tail)
     }
 
     async fn rest(&mut self) {

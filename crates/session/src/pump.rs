@@ -85,9 +85,11 @@ impl TurnPump {
         Some(Outcome::Stopped { stop, native })
     }
 
-    /// Why the journal refused an update, where it did. The turn cannot go on then.
-    pub(crate) fn store_failure(&self) -> Option<ChatError> {
-        self.store_failure.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    /// How the turn ends where the journal refused an update: it cannot go on then, whatever the agent says.
+    pub(crate) fn refused(&self) -> Option<Outcome> {
+        let refusal = self.store_failure.lock().unwrap_or_else(PoisonError::into_inner);
+        let message = format!("the journal refused updates of this turn: {}", refusal.as_ref()?.message);
+        Some(Outcome::Failed(TurnFailure::new(FailureClass::Runtime, "store_failed", message, true)))
     }
 
     /// Whether the agent has something to do that may take long without a word.
@@ -213,13 +215,7 @@ impl TurnPump {
         // Every permit is back when every chunk is committed or refused.
         let _ = self.in_flight.acquire_many(CHUNKS_IN_FLIGHT).await;
         let ended_at = iso8601(self.core.clock.now().await);
-        let outcome = match self.store_failure() {
-            Some(error) => {
-                let message = format!("the journal refused updates of this turn: {}", error.message);
-                Outcome::Failed(TurnFailure::new(FailureClass::Runtime, "store_failed", message, true))
-            }
-            None => outcome,
-        };
+        let outcome = self.refused().unwrap_or(outcome);
         let seal = self.make_seal(outcome, ended_at);
         let end = self.core.store.seal_turn(self.core.owner(), seal).await.map(Arc::new);
         if let Ok(turn) = &end {

@@ -62,28 +62,22 @@ impl Subscription {
         self.check_lag(&tail)?;
         loop {
             let changed = tail.changed();
-            match tail.read(self.cursor, BATCH_UPDATES, BATCH_BYTES) {
-                TailRead::Chunks(chunks) => {
-                    if let Some(Source::Live { caught_up: Some(bytes), .. }) = &mut self.source {
-                        *bytes += chunks.iter().map(|chunk| chunk.text().len() as u64).sum::<u64>();
-                    }
-                    return Ok(chunks);
-                }
-                TailRead::Older => {
-                    let chunks = self.read_journal().await?;
-                    if let (Some(Source::Live { caught_up: Some(bytes), .. }), false) = (&mut self.source, chunks.is_empty()) {
-                        *bytes += chunks.iter().map(|chunk| chunk.text().len() as u64).sum::<u64>();
-                    }
-                    return Ok(chunks);
-                }
+            let chunks = match tail.read(self.cursor, BATCH_UPDATES, BATCH_BYTES) {
+                TailRead::Chunks(chunks) => chunks,
+                TailRead::Older => self.read_journal().await?,
                 TailRead::Ended(end) => return end.map(|_| Vec::new()),
                 TailRead::CaughtUp => {
                     if let Some(Source::Live { caught_up, .. }) = &mut self.source {
                         caught_up.get_or_insert_with(|| tail.committed_bytes());
                     }
                     changed.await;
+                    continue;
                 }
+            };
+            if let Some(Source::Live { caught_up: Some(bytes), .. }) = &mut self.source {
+                *bytes += chunks.iter().map(|chunk| chunk.text().len() as u64).sum::<u64>();
             }
+            return Ok(chunks);
         }
     }
 

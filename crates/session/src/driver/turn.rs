@@ -105,10 +105,7 @@ impl Driver {
         let mut waiting = Waiting::default();
         let mut mode = Mode::Running;
         let outcome = loop {
-            if let Some(error) = pump.store_failure() {
-                break Outcome::Failed(TurnFailure::new(FailureClass::Runtime, "store_failed", error.message, true));
-            }
-            if let Some(outcome) = pump.stopped() {
+            if let Some(outcome) = pump.refused().or_else(|| pump.stopped()) {
                 break outcome;
             }
             match self.wait_in_turn(&pump, mode, quiet).await {
