@@ -5,9 +5,10 @@ use crate::promise::{answer, runtime};
 use crate::runtime::NativeRuntime;
 use crate::store::NativeStore;
 use crate::subscription::NativeSubscription;
+use chat_agents::HostContext;
 use chat_grammar::Result;
 use chat_grammar::records::TurnRecord;
-use chat_journal::ConversationStore;
+use chat_journal::{ConversationStore, SqliteStore};
 use chat_session::{AskTime, Chat, ChatOptions, ChatPorts, Clock, OnTurn};
 use napi::Env;
 use napi::bindgen_prelude::{AsyncBlock, Function, ToNapiValue};
@@ -50,10 +51,14 @@ impl NativeChat {
         let mut options = ChatOptions::from_json(&options_json).map_err(to_napi)?;
         options.idle_limit_ms = agents.limits.idle_limit_ms.unwrap_or(options.idle_limit_ms);
         options.idle_timeout_ms = agents.limits.idle_timeout_ms.unwrap_or(options.idle_timeout_ms);
+        options.request_limit_ms = agents.limits.request_limit_ms;
+        options.retry_limit_ms = agents.limits.retry_limit_ms.unwrap_or(options.retry_limit_ms);
         let ports = ChatPorts {
             store: Arc::clone(&store.store) as Arc<dyn ConversationStore>,
             adapters: Arc::clone(&agents.adapters),
+            host: host_context(&store.store, agents),
             clock: clock.map(host_clock).transpose()?.unwrap_or(Clock::System),
+            on_request: None,
             on_turn: on_turn.map(turn_listener).transpose()?,
             runtime: runtime().map_err(to_napi)?,
         };
@@ -194,6 +199,20 @@ impl NativeChat {
     pub fn shutdown(&self) {
         self.chat.shutdown();
     }
+}
+
+fn host_context(store: &SqliteStore, agents: &NativeRuntime) -> HostContext {
+    let host_id = store.host_id().to_owned();
+    let state_dir = agents.state_dir.clone().unwrap_or_else(|| match store.path() {
+        Some(database) => {
+            let mut folder = database.as_os_str().to_owned();
+            folder.push("-agents");
+            folder.into()
+        }
+        // What is not kept needs no home that is.
+        None => std::env::temp_dir().join(format!("chat-native-{host_id}")),
+    });
+    HostContext { host_id, state_dir }
 }
 
 fn host_clock(clock: Function<'_, (), f64>) -> napi::Result<Clock> {

@@ -7,6 +7,7 @@ use napi::Env;
 use napi::bindgen_prelude::AsyncBlock;
 use napi_derive::napi;
 use serde::Deserialize;
+use std::path::PathBuf;
 use std::sync::Arc;
 
 /// Options of the built-in runtime.
@@ -17,6 +18,7 @@ struct RuntimeOptions {
     agents: AgentOptions,
     #[serde(flatten)]
     limits: RuntimeLimits,
+    state_dir: Option<PathBuf>,
 }
 
 /// Limits that the session core keeps, in milliseconds.
@@ -25,6 +27,8 @@ struct RuntimeOptions {
 pub(crate) struct RuntimeLimits {
     pub(crate) idle_timeout_ms: Option<u64>,
     pub(crate) idle_limit_ms: Option<u64>,
+    pub(crate) request_limit_ms: Option<u64>,
+    pub(crate) retry_limit_ms: Option<u64>,
 }
 
 /// The agents that a chat can drive.
@@ -32,6 +36,8 @@ pub(crate) struct RuntimeLimits {
 pub struct NativeRuntime {
     pub(crate) adapters: Arc<Adapters>,
     pub(crate) limits: RuntimeLimits,
+    /// Folder of the agents' private homes; beside the database where there is none.
+    pub(crate) state_dir: Option<PathBuf>,
 }
 
 #[napi]
@@ -40,7 +46,7 @@ impl NativeRuntime {
     #[napi(constructor, catch_unwind)]
     pub fn new(options_json: String) -> napi::Result<Self> {
         let options: RuntimeOptions = parse("native", &options_json).map_err(to_napi)?;
-        Ok(Self { adapters: Arc::new(Adapters::new(options.agents)), limits: options.limits })
+        Ok(Self { adapters: Arc::new(Adapters::new(options.agents)), limits: options.limits, state_dir: options.state_dir })
     }
 
     /// Takes no more executions.

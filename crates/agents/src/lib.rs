@@ -4,5 +4,7 @@ mod adapter;
 mod registry;
 mod replay;
 
-pub use adapter::{Adapter, AgentMessage, AgentOutput, AgentSession, NativeCheckpoint, Opening, PreparedExecution};
+pub use adapter::{
+    Adapter, AgentMessage, AgentOutput, AgentSession, HostContext, NativeCheckpoint, Opening, PreparedExecution,
+};
 pub use registry::{Adapters, AgentOptions};

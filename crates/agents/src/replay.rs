@@ -5,7 +5,7 @@ mod locate;
 mod recording;
 mod session;
 
-use crate::adapter::{Adapter, AgentSession, Opening, PreparedExecution};
+use crate::adapter::{Adapter, AgentSession, HostContext, Opening, PreparedExecution};
 use crate::registry::AgentOptions;
 use async_trait::async_trait;
 use chat_grammar::event::FailureClass;
@@ -45,7 +45,7 @@ impl ReplayAdapter {
 
 #[async_trait]
 impl Adapter for ReplayAdapter {
-    async fn prepare(&self, execution: &PreparedExecution) -> Result<()> {
+    async fn prepare(&self, execution: &PreparedExecution, _: &HostContext) -> Result<()> {
         pace(execution)?;
         if !execution.contract.tools.tool_ids.is_empty() {
             let problem = "a recording calls the tools that were recorded; no other can be given to it";

@@ -193,6 +193,46 @@ pub struct PermissionResolved {
     pub option_id: Option<String>,
     pub approved: bool,
     pub reason: Option<String>,
+    pub by: DecidedBy,
+}
+
+/// Who decided about a request.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum DecidedBy {
+    /// A person, or code of the host.
+    Host,
+    /// The permission mode `full_access`.
+    FullAccess,
+    /// Nobody: the turn ended before.
+    TurnEnd,
+}
+
+/// An answer of the host to a request of the agent.
+#[derive(Debug, Clone, PartialEq)]
+pub enum RequestAnswer {
+    /// To `PermissionRequested`.
+    Permission {
+        /// One of the choices; `None`: cancelled.
+        option_id: Option<String>,
+        /// Why; a denial carries it to the agent.
+        reason: Option<String>,
+    },
+    /// To `QuestionAsked`.
+    Question {
+        action: QuestionAction,
+        /// The filled form, an object; only where accepted.
+        content: Option<Value>,
+    },
+}
+
+/// What a person did with a question.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum QuestionAction {
+    Accept,
+    Decline,
+    Cancel,
 }
 
 /// The agent asks the user a question.

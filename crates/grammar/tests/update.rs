@@ -5,8 +5,8 @@ use chat_grammar::acp::{
     ContentBlock, PlanEntry, PlanEntryPriority, PlanEntryStatus, SessionUpdate, ToolCallContent, ToolKind,
 };
 use chat_grammar::event::{
-    ChatEvent, CompactionFinished, ErrorEvent, EventKind, FailureClass, McpTool, PermissionChoice, PermissionRequested,
-    PermissionResolved, ToolCompleted, ToolStarted, ToolUpdated, Trigger, Visibility,
+    ChatEvent, CompactionFinished, DecidedBy, ErrorEvent, EventKind, FailureClass, McpTool, PermissionChoice,
+    PermissionRequested, PermissionResolved, ToolCompleted, ToolStarted, ToolUpdated, Trigger, Visibility,
 };
 use chat_grammar::transcript::Transcript;
 use chat_grammar::update::{Body, Marks, Native, Place, Update, UpdateMapper, write_update};
@@ -178,6 +178,7 @@ fn requests_and_steps_are_our_own_variants() {
             option_id: Some("accept".to_owned()),
             approved: true,
             reason: None,
+            by: DecidedBy::Host,
         }),
         step("s1", UsageOperation::ChatStep),
         step("s1", UsageOperation::ChatStep),

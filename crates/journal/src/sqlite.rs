@@ -166,6 +166,14 @@ impl SqliteStore {
         &self.shared.host.id
     }
 
+    /// The file, absolute; `None` for `:memory:`.
+    pub fn path(&self) -> Option<&Path> {
+        match &self.shared.location {
+            Location::File(path) => Some(path),
+            Location::Memory => None,
+        }
+    }
+
     /// Writes a consistent copy of what is committed to a new file, mode 0600, while the store is in use. Turns that run are left over
     /// in the copy.
     ///
@@ -304,6 +312,11 @@ impl ConversationStore for SqliteStore {
     async fn running_turns(&self, owner: &str) -> Result<Vec<TurnRecord>> {
         let (owner, host) = (owner.to_owned(), self.shared.host.clone());
         self.read(move |connection| turns::left_over(connection, &host, &owner)).await
+    }
+
+    async fn dead_hosts(&self) -> Result<Vec<String>> {
+        let host = self.shared.host.clone();
+        self.read(move |connection| lease::dead_hosts(connection, &host)).await
     }
 
     async fn read_updates(

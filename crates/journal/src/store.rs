@@ -82,6 +82,12 @@ pub trait ConversationStore: Send + Sync + 'static {
     /// `STORE_ERROR`.
     async fn running_turns(&self, owner: &str) -> Result<Vec<TurnRecord>>;
 
+    /// The ids of hosts that had this store open and died. A host that closed it is none.
+    ///
+    /// # Errors
+    /// `STORE_ERROR`.
+    async fn dead_hosts(&self) -> Result<Vec<String>>;
+
     /// Committed updates past a sequence, in order: at most `limit` updates, and at most about `max_bytes` bytes but never none
     /// where there is one.
     ///

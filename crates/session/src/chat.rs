@@ -1,15 +1,16 @@
 //! A chat: the conversations of one owner on one store.
 
 use crate::clock::Clock;
-use crate::core::{Core, OnTurn};
+use crate::core::{Core, OnRequest, OnTurn};
 use crate::driver::accept::{check_agent, new_id};
 use crate::driver::{self, Command};
 use crate::executions::stored;
 use crate::options::ChatOptions;
 use crate::recovery;
+use crate::requests;
 use crate::requests::{ResumeSession, StartSession};
 use crate::subscription::Subscription;
-use chat_agents::Adapters;
+use chat_agents::{Adapters, HostContext};
 use chat_grammar::contract::ExecutionContract;
 use chat_grammar::records::{
     ConversationPage, ConversationPatch, ConversationRecord, ExecutionHandle, ListOptions, MessageRecord, TurnRecord,
@@ -29,8 +30,11 @@ use tokio::sync::oneshot;
 pub struct ChatPorts {
     pub store: Arc<dyn ConversationStore>,
     pub adapters: Arc<Adapters>,
+    pub host: HostContext,
     pub clock: Clock,
     pub on_turn: Option<OnTurn>,
+    /// Asked about every request of an agent that waits for an answer.
+    pub on_request: Option<OnRequest>,
     /// Where its tasks run.
     pub runtime: tokio::runtime::Handle,
 }
@@ -50,8 +54,7 @@ pub struct Chat {
 impl Chat {
     /// A chat on a store. It takes effect on nothing until it is asked.
     pub fn new(options: ChatOptions, ports: ChatPorts) -> Self {
-        let ChatPorts { store, adapters, clock, on_turn, runtime } = ports;
-        Self { core: Arc::new(Core::new(options, store, adapters, clock, on_turn, runtime)) }
+        Self { core: Arc::new(Core::new(options, ports)) }
     }
 
     /// Validates a contract, asks the agent whether it can apply it, and makes it known under an id.
@@ -61,7 +64,7 @@ impl Chat {
     pub async fn prepare_execution(&self, id: &str, contract: &str, resolved: Option<&str>) -> Result<ExecutionHandle> {
         self.core.check_open()?;
         let contract = ExecutionContract::from_json(contract)?;
-        self.core.executions.prepare(&self.core.adapters, id, contract, parse_resolved(resolved)?).await
+        self.core.executions.prepare(&self.core, id, contract, parse_resolved(resolved)?).await
     }
 
     /// Starts a conversation; options as JSON.
@@ -113,7 +116,7 @@ impl Chat {
         let conversation = self.conversation(id).await?;
         let execution = conversation.execution.clone();
         let resolved = parse_resolved(resolved)?;
-        self.core.executions.prepare(&self.core.adapters, &execution.id, execution.contract, resolved).await?;
+        self.core.executions.prepare(&self.core, &execution.id, execution.contract, resolved).await?;
         let latest = self.core.store.latest_turn(self.core.owner(), id).await?;
         Ok((conversation, latest))
     }
@@ -223,6 +226,29 @@ impl Chat {
     /// `STORE_ERROR`, `CHAT_CLOSED`.
     pub fn interrupt(&self, session_id: &str) -> BoxFuture<'static, Result<()>> {
         self.command_existing(session_id, Command::Interrupt)
+    }
+
+    /// Answers a request of the agent, with JSON: `{outcome, reason?}` (ACP `RequestPermissionOutcome`) to a `permission_request`,
+    /// `{response}` (ACP `CreateElicitationResponse`) to an `elicitation_request`. Resolves once the answer is journaled. Ordered
+    /// as `send`.
+    ///
+    /// # Errors
+    /// `REQUEST_NOT_PENDING`: unknown here or answered already. `INVALID_OPTIONS`: the answer is of another form, or names a choice
+    /// that was not offered. `STORE_ERROR`, `CHAT_CLOSED`.
+    pub fn respond(&self, session_id: &str, request_id: String, answer: String) -> BoxFuture<'static, Result<()>> {
+        let (reply, answered) = oneshot::channel();
+        let asked = match (self.core.check_open(), driver::existing(&self.core, session_id)) {
+            (Err(error), _) => Err(error),
+            (Ok(()), Some(driver)) => {
+                let command = Command::Respond { request_id: request_id.clone(), answer, reply };
+                driver.send(command).map_err(|_| requests::not_pending(&request_id))
+            }
+            (Ok(()), None) => Err(requests::not_pending(&request_id)),
+        };
+        Box::pin(async move {
+            asked?;
+            answered.await.unwrap_or_else(|_| Err(requests::not_pending(&request_id)))
+        })
     }
 
     /// Waits for a running turn, then releases the agent. Ordered as `send`.

@@ -1,15 +1,17 @@
 //! What all parts of a chat share.
 
+use crate::chat::ChatPorts;
 use crate::clock::Clock;
 use crate::driver::Command;
 use crate::executions::Executions;
 use crate::options::ChatOptions;
 use crate::recovery;
 use crate::tail::{Tail, TurnEnd};
-use chat_agents::Adapters;
+use chat_agents::{Adapters, HostContext};
 use chat_grammar::records::{TurnRecord, TurnStatus};
 use chat_grammar::{ChatError, ErrorCode, Result};
 use chat_journal::ConversationStore;
+use futures::future::BoxFuture;
 use std::collections::HashMap;
 use std::fmt;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -19,6 +21,25 @@ use tokio::sync::mpsc::UnboundedSender;
 
 /// Told of every turn that begins or is sealed.
 pub type OnTurn = Arc<dyn Fn(&TurnRecord) + Send + Sync>;
+
+/// A request of an agent that waits for an answer.
+#[derive(Debug, Clone)]
+pub struct WaitingRequest {
+    pub kind: RequestKind,
+    /// As JSON: `{conversationId, turnId, requestId, toolCall, options}` of a permission, `{conversationId, turnId, requestId,
+    /// request}` of an elicitation.
+    pub json: String,
+}
+
+/// What a request asks for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum RequestKind {
+    Permission,
+    Elicitation,
+}
+
+/// Asked about a request of an agent. Its answer is JSON as `Chat::respond` takes it; `None` leaves the request to others.
+pub type OnRequest = Arc<dyn Fn(WaitingRequest) -> BoxFuture<'static, Option<String>> + Send + Sync>;
 
 /// How often a turn that another process drives is looked at.
 const FOREIGN_TURN_POLL: Duration = Duration::from_millis(200);
@@ -33,9 +54,11 @@ pub(crate) struct Core {
     pub(crate) options: ChatOptions,
     pub(crate) store: Arc<dyn ConversationStore>,
     pub(crate) adapters: Arc<Adapters>,
+    pub(crate) host: HostContext,
     pub(crate) executions: Executions,
     pub(crate) clock: Clock,
     pub(crate) on_turn: Option<OnTurn>,
+    pub(crate) on_request: Option<OnRequest>,
     pub(crate) runtime: tokio::runtime::Handle,
     /// How many subscriptions are open.
     pub(crate) subscriptions: AtomicUsize,
@@ -51,21 +74,17 @@ impl fmt::Debug for Core {
 }
 
 impl Core {
-    pub(crate) fn new(
-        options: ChatOptions,
-        store: Arc<dyn ConversationStore>,
-        adapters: Arc<Adapters>,
-        clock: Clock,
-        on_turn: Option<OnTurn>,
-        runtime: tokio::runtime::Handle,
-    ) -> Self {
+    pub(crate) fn new(options: ChatOptions, ports: ChatPorts) -> Self {
+        let ChatPorts { store, adapters, host, clock, on_turn, on_request, runtime } = ports;
         Self {
             options,
             store,
             adapters,
+            host,
             executions: Executions::default(),
             clock,
             on_turn,
+            on_request,
             runtime,
             subscriptions: AtomicUsize::new(0),
             drivers: Mutex::default(),

@@ -5,6 +5,7 @@ mod turn;
 
 use crate::core::Core;
 use crate::pump::TurnPump;
+use crate::requests;
 use chat_agents::{AgentMessage, AgentOutput, AgentSession, PreparedExecution};
 use chat_grammar::event::{EventKind, FailureClass};
 use chat_grammar::records::{TurnFailure, TurnOrigin, TurnRecord};
@@ -26,6 +27,13 @@ pub(crate) enum Command {
     Send(String, oneshot::Sender<Result<String>>),
     /// Answered once no turn runs.
     Interrupt(oneshot::Sender<Result<()>>),
+    /// Answered once the answer to the request is journaled.
+    Respond {
+        request_id: String,
+        /// JSON as `Chat::respond` takes it.
+        answer: String,
+        reply: oneshot::Sender<Result<()>>,
+    },
     /// Answered once no turn runs and the agent is gone.
     Close(oneshot::Sender<Result<()>>),
     /// The chat is closing: the running turn is sealed `interrupted`.
@@ -135,6 +143,7 @@ impl Driver {
         match command {
             Command::Send(options, reply) => self.send(&options, reply).await,
             Command::Interrupt(reply) => answer(reply, Ok(())),
+            Command::Respond { request_id, reply, .. } => answer(reply, Err(requests::not_pending(&request_id))),
             Command::Close(reply) => {
                 self.close_agent().await;
                 answer(reply, Ok(()));

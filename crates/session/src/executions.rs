@@ -1,6 +1,7 @@
 //! The executions that were prepared on this host, by the caller's ids.
 
-use chat_agents::{Adapters, PreparedExecution};
+use crate::core::Core;
+use chat_agents::PreparedExecution;
 use chat_grammar::contract::ExecutionContract;
 use chat_grammar::records::{ExecutionHandle, StoredExecution};
 use chat_grammar::{ChatError, ErrorCode, Result};
@@ -20,7 +21,7 @@ impl Executions {
     /// `INVALID_EXECUTION_CONTRACT`, `UNSUPPORTED_EXECUTION_INPUT`.
     pub(crate) async fn prepare(
         &self,
-        adapters: &Adapters,
+        core: &Core,
         id: &str,
         contract: ExecutionContract,
         resolved: Value,
@@ -31,9 +32,9 @@ impl Executions {
         let handle = ExecutionHandle { id: id.to_owned(), revision: contract.revision()? };
         let known = self.lock().get(id).is_some_and(|prepared| prepared.handle == handle);
         if !known {
-            let adapter = adapters.get(&contract.agent.adapter_id)?;
+            let adapter = core.adapters.get(&contract.agent.adapter_id)?;
             let execution = PreparedExecution { handle: handle.clone(), contract, resolved };
-            adapter.prepare(&execution).await?;
+            adapter.prepare(&execution, &core.host).await?;
             self.lock().insert(id.to_owned(), Arc::new(execution));
         }
         Ok(handle)

@@ -13,7 +13,7 @@ mod requests;
 mod subscription;
 mod tail;
 
-pub use self::core::OnTurn;
+pub use self::core::{OnRequest, OnTurn, RequestKind, WaitingRequest};
 pub use batch::{Batch, BatchText};
 pub use chat::{Chat, ChatPorts};
 pub use clock::{AskTime, Clock};

@@ -15,6 +15,12 @@ pub struct ChatOptions {
     /// How long a turn may pass without a message of the agent, in milliseconds.
     #[serde(default = "default_idle_limit")]
     pub idle_limit_ms: u64,
+    /// After how long a request of the agent that nobody answered is cancelled, in milliseconds.
+    #[serde(default)]
+    pub request_limit_ms: Option<u64>,
+    /// How long an agent may do nothing but retry, in milliseconds.
+    #[serde(default = "default_retry_limit")]
+    pub retry_limit_ms: u64,
     /// How long an idle agent is kept, in milliseconds.
     #[serde(default = "default_idle_timeout")]
     pub idle_timeout_ms: u64,
@@ -50,6 +56,10 @@ impl Default for SubscriberBuffer {
 
 fn default_idle_limit() -> u64 {
     600_000
+}
+
+fn default_retry_limit() -> u64 {
+    300_000
 }
 
 fn default_idle_timeout() -> u64 {

@@ -5,6 +5,12 @@ use chat_grammar::records::ExecutionHandle;
 use chat_grammar::{ChatError, ErrorCode, Result};
 use serde_json::{Map, Value};
 
+/// A request that nobody waits for here.
+pub(crate) fn not_pending(request_id: &str) -> ChatError {
+    let message = format!("request {request_id:?} does not wait for an answer here: it is unknown or was answered already");
+    ChatError::new(ErrorCode::RequestNotPending, message)
+}
+
 /// `startSession`.
 #[derive(Debug)]
 pub(crate) struct StartSession {

@@ -58,6 +58,10 @@ impl ConversationStore for FailingStore {
     async fn latest_turn(&self, owner: &str, conversation_id: &str) -> Result<Option<TurnRecord>> {
         self.store.latest_turn(owner, conversation_id).await
     }
+    async fn dead_hosts(&self) -> Result<Vec<String>> {
+        self.store.dead_hosts().await
+    }
+
     async fn running_turns(&self, owner: &str) -> Result<Vec<TurnRecord>> {
         self.store.running_turns(owner).await
     }

@@ -255,8 +255,10 @@ async fn two_chats_on_one_file_watch_each_others_turns() {
     let ports = chat_session::ChatPorts {
         store: Arc::clone(&store) as Arc<dyn ConversationStore>,
         adapters: Arc::new(chat_agents::Adapters::new(chat_agents::AgentOptions::default())),
+        host: support::host(&other_folder),
         clock: chat_session::Clock::System,
         on_turn: None,
+        on_request: None,
         runtime: tokio::runtime::Handle::current(),
     };
     let options = chat_session::ChatOptions::from_json(r#"{ "ownerUserId": "ada" }"#).expect("options");
@@ -516,8 +518,10 @@ async fn the_hosts_clock_is_the_clock_of_records_and_updates() {
     let ports = chat_session::ChatPorts {
         store: Arc::clone(&store) as Arc<dyn ConversationStore>,
         adapters: Arc::new(chat_agents::Adapters::new(agents)),
+        host: support::host(folder.path()),
         clock: chat_session::Clock::Host(Arc::new(|| Box::pin(async { Some(946_684_800_000) }))),
         on_turn: None,
+        on_request: None,
         runtime: tokio::runtime::Handle::current(),
     };
     let options = chat_session::ChatOptions::from_json(r#"{ "ownerUserId": "ada" }"#).expect("options");

@@ -4,7 +4,7 @@ use super::Pace;
 use super::recording::Recording;
 use crate::adapter::{AgentMessage, AgentOutput, AgentSession, NativeCheckpoint};
 use async_trait::async_trait;
-use chat_grammar::event::{ChatEvent, EventKind, FailureClass, FinishReason, SessionInit, Side, Stop};
+use chat_grammar::event::{ChatEvent, EventKind, FailureClass, FinishReason, RequestAnswer, SessionInit, Side, Stop};
 use chat_grammar::records::TurnFailure;
 use chat_normalizers::{Normalizer, Options, normalizer};
 use serde_json::{Value, json};
@@ -96,7 +96,8 @@ impl ReplaySession {
                 }
             }
             if !events.is_empty() {
-                messages.push(AgentMessage { native: (side == Side::Agent).then(|| line.text.into_owned()), events });
+                let native = (side == Side::Agent).then(|| line.text.into_owned());
+                messages.push(AgentMessage { native, events, late: false });
             }
         }
         messages
@@ -170,7 +171,7 @@ impl AgentSession for ReplaySession {
             return self.end(FinishReason::Cancelled, failure);
         }
         if !self.pending.is_empty() {
-            return AgentOutput::Messages(vec![AgentMessage { native: None, events: std::mem::take(&mut self.pending) }]);
+            return AgentOutput::Messages(vec![AgentMessage::made(std::mem::take(&mut self.pending))]);
         }
         loop {
             match self.next_due() {
@@ -192,6 +193,12 @@ impl AgentSession for ReplaySession {
             }
         }
     }
+
+    fn answer(&mut self, _: &str, _: &RequestAnswer) -> Vec<ChatEvent> {
+        Vec::new()
+    }
+
+    async fn deliver(&mut self) {}
 
     async fn interrupt(&mut self) {
         if self.play.take().is_none_or(|play| play.done) {

@@ -1,6 +1,7 @@
 //! The updates that ACP has as requests or not at all. A stream that can be replayed needs them as updates.
 
 use crate::acp::{PermissionOption, ToolCallUpdate};
+use crate::event::DecidedBy;
 use crate::usage::UsageStep;
 use serde::Serialize;
 use serde_json::Value;
@@ -27,8 +28,7 @@ pub enum ExtensionUpdate {
         approved: bool,
         #[serde(skip_serializing_if = "Option::is_none")]
         reason: Option<String>,
-        /// `host`, `full_access` or `turn_end`.
-        by: &'static str,
+        by: DecidedBy,
     },
     ElicitationRequest {
         request_id: String,

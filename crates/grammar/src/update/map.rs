@@ -192,7 +192,7 @@ impl UpdateMapper {
             outcome,
             approved: response.approved,
             reason: response.reason,
-            by: "host",
+            by: response.by,
         })
     }
 

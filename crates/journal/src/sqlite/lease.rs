@@ -104,6 +104,19 @@ impl HostRow {
     }
 }
 
+/// The hosts whose rows are there and who do not live.
+pub(crate) fn dead_hosts(connection: &Connection, me: &Host) -> Outcome<Vec<String>> {
+    let mut statement = connection.prepare_cached("SELECT id FROM hosts")?;
+    let ids: Vec<String> = statement.query_map([], |row| row.get(0))?.collect::<Result<_, _>>()?;
+    let mut dead = Vec::new();
+    for id in ids {
+        if !me.sees_alive(connection, &id)? {
+            dead.push(id);
+        }
+    }
+    Ok(dead)
+}
+
 /// Removes the rows of hosts that have been dead for long.
 pub(crate) fn forget_dead(connection: &Connection, me: &Host) -> Outcome<()> {
     let mut statement = connection.prepare("SELECT id FROM hosts WHERE heartbeat < ?1")?;

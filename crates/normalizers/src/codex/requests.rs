@@ -9,7 +9,9 @@ use super::questions;
 use super::wire::{AgentRequest, ElicitationMeta, HostAnswer};
 use crate::rpc;
 use chat_grammar::acp::ToolKind;
-use chat_grammar::event::{ChatEvent, EventKind, PermissionChoice, PermissionRequested, PermissionResolved, QuestionAnswered};
+use chat_grammar::event::{
+    ChatEvent, DecidedBy, EventKind, PermissionChoice, PermissionRequested, PermissionResolved, QuestionAnswered,
+};
 use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
 use std::collections::HashMap;
@@ -299,6 +301,10 @@ fn answer(requests: &mut Requests, key: &str, answer: Answer<'_>, out: &mut Vec<
             (EventKind::QuestionAnswered(QuestionAnswered { request_id, action: action.to_owned(), content }), None)
         }
         Asks::Leave { tool_call_id, form } => {
+            let by = match answer {
+                Answer::Given(_) => DecidedBy::Host,
+                Answer::None(_) => DecidedBy::TurnEnd,
+            };
             let (option_id, approved, reason) = match answer {
                 Answer::Given(given) => match form {
                     LeaveForm::Decision => decision(given),
@@ -308,7 +314,7 @@ fn answer(requests: &mut Requests, key: &str, answer: Answer<'_>, out: &mut Vec<
                 Answer::None(reason) => (None, false, Some(reason.to_owned())),
             };
             let run = tool_call_id.clone().filter(|_| approved);
-            let resolved = PermissionResolved { request_id, tool_call_id, option_id, approved, reason };
+            let resolved = PermissionResolved { request_id, tool_call_id, option_id, approved, reason, by };
             (EventKind::PermissionResolved(resolved), run)
         }
     };

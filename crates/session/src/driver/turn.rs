@@ -2,6 +2,7 @@
 
 use super::{Command, Driver, OpenAgent, answer};
 use crate::pump::{Outcome, TurnPump, checkpoint_key};
+use crate::requests;
 use crate::tail::TurnEnd;
 use chat_agents::{AgentMessage, AgentOutput, NativeCheckpoint, Opening, PreparedExecution};
 use chat_grammar::event::{ChatEvent, ErrorEvent, EventKind, FailureClass, Stop};
@@ -95,7 +96,7 @@ impl Driver {
         let checkpoint =
             stored.map(|stored| NativeCheckpoint { provider_session_id: stored.provider_session_id, data: stored.data });
         let adapter = self.core.adapters.get(&execution.contract.agent.adapter_id).map_err(internal)?;
-        let session = adapter.open(Opening { execution, checkpoint: checkpoint.as_ref() }).await?;
+        let session = adapter.open(Opening { host: &self.core.host, execution, checkpoint: checkpoint.as_ref() }).await?;
         self.agent = Some(OpenAgent { session, execution: Arc::clone(execution) });
         Ok(())
     }
@@ -152,6 +153,7 @@ impl Driver {
         match command {
             Command::Send(options, reply) => answer(reply, self.refuse_or_attach(&options, pump.turn_id()).await),
             Command::Close(reply) => waiting.closes.push(reply),
+            Command::Respond { request_id, reply, .. } => answer(reply, Err(requests::not_pending(&request_id))),
             Command::Interrupt(reply) => {
                 waiting.interrupts.push(reply);
                 if *mode == Mode::Running {
@@ -185,7 +187,7 @@ impl Driver {
     }
 
     async fn agent_ended(&mut self, pump: &mut TurnPump, events: Vec<ChatEvent>, failure: TurnFailure) -> Outcome {
-        self.take(pump, vec![AgentMessage { native: None, events }]).await;
+        self.take(pump, vec![AgentMessage::made(events)]).await;
         self.agent = None;
         match pump.stopped() {
             Some(outcome) => outcome,
@@ -201,7 +203,7 @@ impl Driver {
         let Some(agent) = &mut self.agent else { return Outcome::HostClosed };
         agent.session.close().await;
         if let AgentOutput::Ended { events, .. } = agent.session.next().await {
-            pump.take(vec![AgentMessage { native: None, events }], agent.session.source()).await;
+            pump.take(vec![AgentMessage::made(events)], agent.session.source()).await;
         }
         self.agent = None;
         match mode {
@@ -224,7 +226,7 @@ impl Driver {
             match tokio::time::timeout(window, agent.session.next()).await {
                 Ok(AgentOutput::Messages(messages)) => self.take(pump, messages).await,
                 Ok(AgentOutput::Ended { events, .. }) => {
-                    self.take(pump, vec![AgentMessage { native: None, events }]).await;
+                    self.take(pump, vec![AgentMessage::made(events)]).await;
                     self.agent = None;
                 }
                 Err(_) => break,
@@ -277,7 +279,7 @@ async fn report(pump: &mut TurnPump, failure: &TurnFailure) {
         reason: failure.reason.clone(),
         retryable: failure.retryable,
     });
-    pump.take(vec![AgentMessage { native: None, events: vec![event.into()] }], "").await;
+    pump.take(vec![AgentMessage::made(vec![event.into()])], "").await;
 }
 
 async fn sleep_for(duration: Option<Duration>) {

@@ -1,11 +1,11 @@
 //! A chat over bundled recordings on a file of its own.
 #![allow(dead_code, reason = "each test binary uses its own part")]
 
-use chat_agents::{Adapters, AgentOptions};
+use chat_agents::{Adapters, AgentOptions, HostContext};
 use chat_grammar::Result;
 use chat_grammar::records::{ExecutionHandle, TurnRecord};
 use chat_journal::{ConversationStore, SqliteOptions, SqliteStore};
-use chat_session::{Batch, BatchText, Chat, ChatOptions, ChatPorts, Clock, OnTurn, Subscription};
+use chat_session::{Batch, BatchText, Chat, ChatOptions, ChatPorts, Clock, OnRequest, OnTurn, Subscription};
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -19,6 +19,10 @@ pub(crate) fn open_store(path: &Path) -> SqliteStore {
     SqliteStore::open(SqliteOptions::new(path))
 }
 
+pub(crate) fn host(folder: &Path) -> HostContext {
+    HostContext { host_id: "test".to_owned(), state_dir: folder.join("agents") }
+}
+
 /// A chat with its store and folder.
 pub(crate) struct Fixture {
     pub(crate) chat: Chat,
@@ -29,6 +33,7 @@ pub(crate) struct Fixture {
 pub(crate) struct Setup {
     pub(crate) options: Value,
     pub(crate) on_turn: Option<OnTurn>,
+    pub(crate) on_request: Option<OnRequest>,
     pub(crate) wrap: fn(SqliteStore) -> Arc<dyn ConversationStore>,
     pub(crate) folder: TempDir,
 }
@@ -38,6 +43,7 @@ impl Default for Setup {
         Self {
             options: json!({ "ownerUserId": "ada" }),
             on_turn: None,
+            on_request: None,
             wrap: |store| Arc::new(store),
             folder: TempDir::new().expect("a folder"),
         }
@@ -51,8 +57,10 @@ impl Setup {
         let ports = ChatPorts {
             store: Arc::clone(&store),
             adapters: Arc::new(Adapters::new(agents)),
+            host: host(self.folder.path()),
             clock: Clock::System,
             on_turn: self.on_turn,
+            on_request: self.on_request,
             runtime: tokio::runtime::Handle::current(),
         };
         let options = ChatOptions::from_json(&self.options.to_string()).expect("options");
