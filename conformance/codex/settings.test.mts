@@ -58,7 +58,7 @@ test("another model: the same session goes on", async () => {
   model.otherwise(() => respond([message("From the other one.")]));
   await play(at, "First question.");
 
-  const other = "gpt-5.4";
+  const other = "gpt-5.6-luna";
   const execution = await at.host.chat.prepareExecution("other", contract({ ...at, model }, { modelId: other }));
   const { turn } = await play({ ...at, execution }, "Second question.");
 
