@@ -24,14 +24,14 @@ export function announce(name) {
 }
 
 /** Runs a program in the repository's folder. Gives its exit code and, where `capture` is set, what it printed. */
-export function run(command, args, { capture = false, env = {}, cwd = root } = {}) {
+export function run(command, args, { capture = false, env = {}, cwd = root, stdin = "ignore" } = {}) {
   return new Promise((resolve) => {
     const child = spawn(command, args, {
       cwd,
       env: { ...process.env, ...env },
       // There it is a script, which only a shell can run.
       shell: isWindows && command === "npm",
-      stdio: capture ? ["ignore", "pipe", "pipe"] : ["ignore", "inherit", "inherit"],
+      stdio: capture ? [stdin, "pipe", "pipe"] : [stdin, "inherit", "inherit"],
     });
     let output = "";
     for (const [stream, sink] of [[child.stdout, process.stdout], [child.stderr, process.stderr]]) {
