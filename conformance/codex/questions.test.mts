@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
-import { message, respond } from "../server/responses.mjs";
+import { functionCall, message, respond } from "../server/responses.mjs";
 import { follow, ofKind, partsOf, send, toolsOf } from "../support.mjs";
-import { codex, mcp, mcpServer } from "./support.mjs";
+import { codex, mcp, mcpServer, toolOutputs } from "./support.mjs";
 
 const MODES = ["ask", "full_access"] as const;
 
@@ -37,4 +37,26 @@ test("a question may be declined", async () => {
   expect(await turn.ended).toMatchObject({ status: "completed" });
   const [tool] = toolsOf(await partsOf(session, turn.id));
   expect(JSON.stringify(tool?.content)).toContain("answered: decline");
+});
+
+const QUESTION = {
+  id: "colour",
+  header: "Colour",
+  question: "Which colour shall it be?",
+  options: [{ label: "Red", description: "warm" }, { label: "Blue", description: "cold" }],
+};
+
+test.each(MODES)("a question of the model in %s, and its answer reaches the model", async (permissionMode) => {
+  const { model, session, ...at } = await codex({}, { permissionMode });
+  model.queue(respond([functionCall("request_user_input", { questions: [QUESTION] })]), respond([message("Thank you.")]));
+
+  const turn = await send({ ...at, session });
+  const question = await turn.first("elicitation_request");
+  expect(JSON.stringify(question.request)).toContain("Which colour shall it be?");
+  const form = question.request as { requestedSchema?: { properties?: Record<string, unknown> } };
+  expect(Object.keys(form.requestedSchema?.properties ?? {})).toContain("colour");
+  await session.respondToElicitation(question.requestId, { action: "accept", content: { colour: "Blue" } });
+
+  expect(await turn.ended).toMatchObject({ status: "completed" });
+  expect(toolOutputs(model.requests[1]!)).toContain("Blue");
 });

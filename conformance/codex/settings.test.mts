@@ -90,7 +90,7 @@ test("a server over SSE is refused before anything is sent", async () => {
   const error = await failure(chat.prepareExecution("execution", contract(at, { toolIds: ["old"] })));
 
   expect(error).toMatchObject({ name: "ExecutionError", code: "UNSUPPORTED_EXECUTION_INPUT" });
-  expect(error.path).toMatch(/^tools/);
+  expect(error.path).toMatch(/mcpServers\[0\]/);
   expect(at.model.requests).toEqual([]);
 });
 
