@@ -5,7 +5,7 @@ use crate::promise::{answer, runtime};
 use crate::runtime::NativeRuntime;
 use crate::store::NativeStore;
 use crate::subscription::NativeSubscription;
-use chat_agents::HostContext;
+use chat_agents::{Adapters, HostContext};
 use chat_grammar::Result;
 use chat_grammar::records::TurnRecord;
 use chat_journal::{ConversationStore, SqliteStore};
@@ -22,6 +22,7 @@ use std::sync::Arc;
 #[napi]
 pub struct NativeChat {
     chat: Chat,
+    adapters: Arc<Adapters>,
 }
 
 type Answer<T> = napi::Result<AsyncBlock<T>>;
@@ -62,7 +63,7 @@ impl NativeChat {
             on_turn: on_turn.map(turn_listener).transpose()?,
             runtime: runtime().map_err(to_napi)?,
         };
-        Ok(Self { chat: Chat::new(options, ports) })
+        Ok(Self { chat: Chat::new(options, ports), adapters: Arc::clone(&agents.adapters) })
     }
 
     #[napi(catch_unwind, ts_return_type = "Promise<string>")]
@@ -194,10 +195,11 @@ impl NativeChat {
         })
     }
 
-    /// For a process that ends now: returns once all that was accepted is committed.
+    /// For a process that ends now: returns once all that was accepted is committed and the agents are killed.
     #[napi(catch_unwind)]
     pub fn shutdown(&self) {
         self.chat.shutdown();
+        self.adapters.kill_now();
     }
 }
 
