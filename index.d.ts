@@ -5,9 +5,10 @@
 export declare class NativeChat {
   /**
    * Options as JSON: `{ownerUserId, journal?, subscriberBuffer?}`. `clock`: milliseconds since 1970, NaN where it failed.
-   * Both callbacks must not throw, and neither keeps the process alive.
+   * `on_request`: kind (`permission` or `elicitation`) and JSON of a request; gives the answer as JSON, or `null`.
+   * None of the callbacks may throw or reject, and none keeps the process alive.
    */
-  constructor(optionsJson: string, store: NativeStore, agents: NativeRuntime, clock?: (() => number) | undefined | null, onTurn?: ((arg: string) => void) | undefined | null)
+  constructor(optionsJson: string, store: NativeStore, agents: NativeRuntime, clock?: (() => number) | undefined | null, onTurn?: ((arg: string) => void) | undefined | null, onRequest?: ((arg0: string, arg1: string) => Promise<string | undefined | null>) | undefined | null)
   prepareExecution(id: string, contractJson: string, resolvedJson?: string | undefined | null): Promise<string>
   startSession(optionsJson: string): Promise<string>
   resumeSession(optionsJson: string): Promise<string>
@@ -29,6 +30,8 @@ export declare class NativeChat {
   /** The sealed turn; waits for its end. */
   completion(conversationId: string, turnId: string): Promise<string>
   interrupt(sessionId: string): Promise<void>
+  /** Answers a request of the agent: `{outcome, reason?}` or `{response}` as JSON. */
+  respond(sessionId: string, requestId: string, answerJson: string): Promise<void>
   inspect(sessionId: string): Promise<string>
   messages(sessionId: string): Promise<string>
   usageSteps(sessionId: string, turnId?: string | undefined | null): Promise<string>
@@ -38,6 +41,11 @@ export declare class NativeChat {
   close(): Promise<void>
   /** For a process that ends now: returns once all that was accepted is committed. */
   shutdown(): void
+  /**
+   * For a process that ends now: returns once the agents are gone. Only after all chats of the runtime were shut down, which
+   * would take an agent that is ended here for one that failed.
+   */
+  endAgents(): void
 }
 
 /** The agents that a chat can drive. */

@@ -33,6 +33,14 @@ describe("createChatHost refuses", () => {
     ["variables that are no texts", { native: { inheritEnv: [1] } }, "native.inheritEnv[0]"],
     ["an installation without a command", { native: { installations: { codex: { default: {} } } } }, "native.installations.codex.default.command"],
     ["an empty state folder", { native: { stateDir: "" } }, "native.stateDir"],
+    ["a callback for permissions that is none", { native: { onPermissionRequest: "allow" } }, "native.onPermissionRequest"],
+    ["a callback for questions that is none", { native: { onElicitationRequest: {} } }, "native.onElicitationRequest"],
+    ["a recording that is a text", { native: { record: "/tmp" } }, "native.record"],
+    ["a recording that is null", { native: { record: null } }, "native.record"],
+    ["a recording without a folder", { native: { record: {} } }, "native.record.dir"],
+    ["a recording in an empty folder", { native: { record: { dir: "" } } }, "native.record.dir"],
+    ["a misspelt member of a recording", { native: { record: { folder: "/tmp" } } }, "native.record.folder"],
+    ["a request limit of zero", { native: { requestLimitMs: 0 } }, "native.requestLimitMs"],
   ])("%s", async (_, options, path) => {
     const folder = temporaryFolder();
     const error = await failure(createChatHost({ ownerUserId: "owner", databasePath: join(folder, "chat.sqlite"), ...options }));
@@ -44,9 +52,6 @@ describe("createChatHost refuses", () => {
 
   test.each<[object, string]>([
     [{ http: {} }, "http"],
-    [{ native: { onPermissionRequest: () => undefined } }, "native.onPermissionRequest"],
-    [{ native: { onElicitationRequest: () => undefined } }, "native.onElicitationRequest"],
-    [{ native: { record: true } }, "native.record"],
     [{ runtime: { run: () => null } }, "runtime"],
   ])("what a later version brings: %o", async (options, path) => {
     const error = await failure(createChatHost({ ownerUserId: "owner", databasePath: ":memory:", ...options }));

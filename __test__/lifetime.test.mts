@@ -42,6 +42,27 @@ describe("a process ends cleanly", () => {
     expect(await end("leaveEarly")).toMatchObject({ code: 0, signal: null, stderr: "" });
   });
 
+  test("though a callback for requests is there, which does not keep it alive", async () => {
+    expect(await end("idleWithCallback")).toMatchObject({ code: 0, signal: null, stdout: "completed\n", stderr: "" });
+  });
+
+  test("after a callback that failed, with a warning", async () => {
+    const { code, stdout, stderr } = await end("failingCallback");
+    expect({ code, stdout }).toEqual({ code: 0, stdout: "completed\n" });
+    expect(stderr).toContain("[CHAT_NATIVE_CALLBACK]");
+    expect(stderr).toContain("out of order");
+  });
+
+  test("by process.exit() while a callback is asked", async () => {
+    const databasePath = temporaryDatabase();
+    expect(await end("exitWhileAsking", databasePath)).toMatchObject({ code: 7, signal: null, stderr: "" });
+    expect((await openHost({ databasePath })).recoveredTurns).toMatchObject([{ status: "interrupted" }]);
+  });
+
+  test("by closing the host while a callback is asked", async () => {
+    expect(await end("closeWhileAsking")).toMatchObject({ code: 0, signal: null, stdout: "interrupted\n", stderr: "" });
+  });
+
   test("with two hosts on one file, and one exit listener for both", async () => {
     const { code, stdout, stderr } = await end("twoHosts");
     expect({ code, stderr }).toEqual({ code: 0, stderr: "" });

@@ -35,7 +35,7 @@ export class Chat {
   constructor(options: ChatOptions) {
     const { ownerUserId, json, store, runtime, clock, onTurn } = checkChatOptions(options);
     const native = binding();
-    const chat = lifted(() => new native.NativeChat(json, store, runtime.native, clock, onTurn));
+    const chat = lifted(() => new native.NativeChat(json, store, runtime.native, clock, onTurn, runtime.onRequest));
     this.ownerUserId = ownerUserId;
     chats.set(this, { binding: native, native: chat, resolve: runtime.resolve, prepared: new Map() });
     shutdownAtExit(chat);

@@ -1,13 +1,16 @@
-/** Whatever must be flushed and closed before the process ends. */
+/** What must be flushed, closed and ended before the process ends. */
 export interface Closable {
   /** Synchronous, and must not throw. */
   shutdown(): void;
+  /** Once everything is shut down. Synchronous, and must not throw. */
+  endAgents(): void;
 }
 
 const open = new Set<Closable>();
 
 function shutdownAll(): void {
   for (const closable of open) closable.shutdown();
+  for (const closable of open) closable.endAgents();
   open.clear();
 }
 

@@ -1,4 +1,12 @@
-import type { EnvVariable, McpServer } from "./sdk.js";
+import type {
+  CreateElicitationRequest,
+  CreateElicitationResponse,
+  EnvVariable,
+  McpServer,
+  PermissionOption,
+  RequestPermissionOutcome,
+  ToolCallUpdate,
+} from "./sdk.js";
 import { Chat } from "./chat.js";
 import { checkOwnOptions, checkRuntime, checkStore } from "./chat-options.js";
 import { checkMembers, checkRecord, checkText, invalidOption } from "./checks.js";
@@ -95,6 +103,29 @@ export interface NativeRuntimeOptions {
   idleLimitMs?: number;
   /** An agent that only retries. Default 300 000. */
   retryLimitMs?: number;
+  /**
+   * Write what the agents say to `<dir>/<date>.ndjson`; `true`: to `~/.amalgm/chat-core-recordings`. Default: on where the
+   * environment has `CHAT_CORE_RECORD=1`.
+   */
+  record?: boolean | { dir: string };
+  /**
+   * Answers permission requests of `ask` mode in code; undefined leaves the request to `respondToPermission`. Where it fails, or
+   * gives anything else, the request is cancelled and the process is warned (`CHAT_NATIVE_CALLBACK`).
+   */
+  onPermissionRequest?: (request: {
+    conversationId: string;
+    turnId: string;
+    requestId: string;
+    toolCall: ToolCallUpdate;
+    options: PermissionOption[];
+  }) => RequestPermissionOutcome | undefined | Promise<RequestPermissionOutcome | undefined>;
+  /** The same for questions; undefined leaves the request to `respondToElicitation`. */
+  onElicitationRequest?: (request: {
+    conversationId: string;
+    turnId: string;
+    requestId: string;
+    request: CreateElicitationRequest;
+  }) => CreateElicitationResponse | undefined | Promise<CreateElicitationResponse | undefined>;
 }
 
 /** What drives the agents of a `Chat`: in this version the built-in runtime. */

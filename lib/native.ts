@@ -14,6 +14,7 @@ export interface NativeBinding {
     runtime: NativeRuntime,
     clock: (() => number) | null,
     onTurn: ((turnJson: string) => void) | null,
+    onRequest: OnRequest | null,
   ) => NativeChat;
   NativeTranscript: new () => NativeTranscript;
   normalizeExecutionContract(json: string): string;
@@ -48,6 +49,9 @@ export interface NativeRuntime {
   close(): Promise<void>;
 }
 
+/** Asked about each request of an agent; `kind` is `permission` or `elicitation`. Gives the answer, or null to leave it to others. */
+export type OnRequest = (kind: string, requestJson: string) => Promise<string | null>;
+
 export interface NativeChat {
   prepareExecution(id: string, contractJson: string, resolvedJson: string | null): Promise<string>;
   startSession(optionsJson: string): Promise<string>;
@@ -66,6 +70,7 @@ export interface NativeChat {
   subscriptionCount(): number;
   completion(conversationId: string, turnId: string): Promise<string>;
   interrupt(sessionId: string): Promise<void>;
+  respond(sessionId: string, requestId: string, answerJson: string): Promise<void>;
   inspect(sessionId: string): Promise<string>;
   messages(sessionId: string): Promise<string>;
   usageSteps(sessionId: string, turnId: string | null): Promise<string>;
@@ -73,6 +78,7 @@ export interface NativeChat {
   closeSession(sessionId: string): Promise<void>;
   close(): Promise<void>;
   shutdown(): void;
+  endAgents(): void;
 }
 
 export interface NativeSubscription {

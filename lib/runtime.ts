@@ -1,15 +1,18 @@
 import { join, resolve as resolvePath } from "node:path";
-import { checkCount, checkFunction, checkMembers, checkRecord, checkStrings, checkText, invalidOption, optional, toJson } from "./checks.js";
+import { checkCount, checkFunction, checkMembers, checkRecord, checkStrings, checkText, expected, invalidOption, isRecord, optional, toJson } from "./checks.js";
 import { lifted, settle } from "./errors.js";
 import type { ExecutionContract } from "./execution.js";
 import { Hidden } from "./hidden.js";
+import { hostEnvironment, recordingFolder } from "./host-environment.js";
 import type { NativeRuntimeOptions } from "./host.js";
-import { binding, type NativeRuntime } from "./native.js";
+import { binding, type NativeRuntime, type OnRequest } from "./native.js";
+import { requestListener } from "./request-callbacks.js";
 
 /** @internal */
 export interface RuntimeState {
   native: NativeRuntime;
   resolve: NativeRuntimeOptions["resolve"] | undefined;
+  onRequest: OnRequest | null;
 }
 
 const runtimes = new Hidden<NativeChatRuntime, RuntimeState>();
@@ -21,10 +24,12 @@ export const nativeRuntime = (value: unknown): RuntimeState | undefined => runti
 export class NativeChatRuntime {
   /** @throws {@link ChatOptionsError} INVALID_OPTIONS; `path` names the member */
   constructor(options: NativeRuntimeOptions = {}) {
-    const { resolve, ...passed } = checkRuntimeOptions(options, "");
-    const json = toJson({ ...passed, bundledRecordings: join(__dirname, "recordings") }, "", invalidOption);
+    const { resolve, onPermissionRequest, onElicitationRequest, record, ...passed } = checkRuntimeOptions(options, "");
+    const ours = { record: recordingFolder(record), hostEnv: hostEnvironment(), bundledRecordings: join(__dirname, "recordings") };
+    const json = toJson({ ...passed, ...ours }, "", invalidOption);
     const { NativeRuntime } = binding();
-    runtimes.set(this, { native: lifted(() => new NativeRuntime(json)), resolve });
+    const onRequest = requestListener({ onPermissionRequest, onElicitationRequest });
+    runtimes.set(this, { native: lifted(() => new NativeRuntime(json)), resolve, onRequest });
   }
 
   /** Ends the agents: politely, then by force. */
@@ -44,19 +49,23 @@ const OPTIONS = [
   "requestLimitMs",
   "idleLimitMs",
   "retryLimitMs",
+  "record",
+  "onPermissionRequest",
+  "onElicitationRequest",
 ];
-const LATER_OPTIONS = ["onPermissionRequest", "onElicitationRequest", "record"];
 
 /** @internal `prefix` is where the caller's options stand, such as `native`. */
 export function checkRuntimeOptions(value: unknown, prefix: string): NativeRuntimeOptions {
   const options = checkRecord(value, prefix === "" ? "options" : prefix);
   const at = (name: string): string => (prefix === "" ? name : `${prefix}.${name}`);
-  checkMembers(options, prefix, OPTIONS, LATER_OPTIONS);
+  checkMembers(options, prefix, OPTIONS);
 
   const milliseconds = (name: string): number | undefined => optional(options[name], (given) => checkCount(given, at(name), 1));
   const texts = (name: string): string[] | undefined => optional(options[name], (given) => checkStrings(given, at(name)));
+  const callback = <Name extends keyof NativeRuntimeOptions>(name: Name): NativeRuntimeOptions[Name] =>
+    optional(options[name], (given) => checkFunction<NativeRuntimeOptions[Name]>(given, at(name)));
   return {
-    resolve: optional(options.resolve, (given) => checkFunction<NativeRuntimeOptions["resolve"]>(given, at("resolve"))),
+    resolve: callback("resolve"),
     installations: optional(options.installations, (given) => checkInstallations(given, at("installations"))),
     idleTimeoutMs: milliseconds("idleTimeoutMs"),
     stateDir: optional(options.stateDir, (given) => resolvePath(checkText(given, at("stateDir")))),
@@ -66,7 +75,17 @@ export function checkRuntimeOptions(value: unknown, prefix: string): NativeRunti
     requestLimitMs: milliseconds("requestLimitMs"),
     idleLimitMs: milliseconds("idleLimitMs"),
     retryLimitMs: milliseconds("retryLimitMs"),
+    record: optional(options.record, (given) => checkRecording(given, at("record"))),
+    onPermissionRequest: callback("onPermissionRequest"),
+    onElicitationRequest: callback("onElicitationRequest"),
   };
+}
+
+function checkRecording(value: unknown, path: string): NativeRuntimeOptions["record"] {
+  if (typeof value === "boolean") return value;
+  if (!isRecord(value)) throw invalidOption(path, expected("a boolean or an object", value));
+  checkMembers(value, path, ["dir"]);
+  return { dir: checkText(value.dir, `${path}.dir`) };
 }
 
 function checkInstallations(value: unknown, path: string): NativeRuntimeOptions["installations"] {

@@ -4,6 +4,8 @@ import { settle, settleJson } from "./errors.js";
 import { Hidden } from "./hidden.js";
 import { promptJson } from "./input.js";
 import type { NativeChat } from "./native.js";
+import { checkOutcome, checkReason, checkResponse, elicitationAnswer, permissionAnswer } from "./request-answers.js";
+import type { CreateElicitationResponse, RequestPermissionOutcome } from "./sdk.js";
 import type { ReconnectOptions, SendOptions, SessionInspection } from "./sessions.js";
 import { ChatTurnStream } from "./stream.js";
 import type { UsageStep } from "./usage.js";
@@ -64,6 +66,33 @@ export class ChatSession {
    */
   async interrupt(): Promise<void> {
     await settle(() => sessions.get(this).interrupt(this.id));
+  }
+
+  /**
+   * Answers a `permission_request`. Resolves when the answer is stored; the agent hears it after that.
+   *
+   * @param outcome one of the offered options, or `cancelled`
+   * @param reason why: stored with the answer, and told to the agent with a refusal where it takes one
+   * @throws {@link ChatSessionError} REQUEST_NOT_PENDING where the request is unknown or was answered already
+   * @throws {@link ChatOptionsError} INVALID_OPTIONS, also where the option is none of those offered; the request still waits
+   */
+  async respondToPermission(requestId: string, outcome: RequestPermissionOutcome, reason?: string): Promise<void> {
+    checkText(requestId, "requestId");
+    const answer = permissionAnswer(checkOutcome(outcome), checkReason(reason));
+    await settle(() => sessions.get(this).respond(this.id, requestId, answer));
+  }
+
+  /**
+   * Answers an `elicitation_request`. Resolves when the answer is stored; the agent hears it after that.
+   *
+   * @param response `content`, the filled form, belongs to `accept`
+   * @throws {@link ChatSessionError} REQUEST_NOT_PENDING where the request is unknown or was answered already
+   * @throws {@link ChatOptionsError} INVALID_OPTIONS; the request still waits
+   */
+  async respondToElicitation(requestId: string, response: CreateElicitationResponse): Promise<void> {
+    checkText(requestId, "requestId");
+    const answer = elicitationAnswer(checkResponse(response));
+    await settle(() => sessions.get(this).respond(this.id, requestId, answer));
   }
 
   /** The conversation, its turns and what waits for an answer. */

@@ -1,18 +1,17 @@
 //! `Chat` and `ChatSession`.
 
+use crate::callbacks::{host_clock, request_listener, turn_listener};
 use crate::error::{json, to_napi};
 use crate::promise::{answer, runtime};
 use crate::runtime::NativeRuntime;
 use crate::store::NativeStore;
 use crate::subscription::NativeSubscription;
-use chat_agents::HostContext;
+use chat_agents::{Adapters, HostContext};
 use chat_grammar::Result;
-use chat_grammar::records::TurnRecord;
 use chat_journal::{ConversationStore, SqliteStore};
-use chat_session::{AskTime, Chat, ChatOptions, ChatPorts, Clock, OnTurn};
+use chat_session::{Chat, ChatOptions, ChatPorts, Clock};
 use napi::Env;
-use napi::bindgen_prelude::{AsyncBlock, Function, ToNapiValue};
-use napi::threadsafe_function::ThreadsafeFunctionCallMode;
+use napi::bindgen_prelude::{AsyncBlock, FnArgs, Function, Promise, ToNapiValue};
 use napi_derive::napi;
 use serde_json::json as value;
 use std::future::Future;
@@ -22,6 +21,7 @@ use std::sync::Arc;
 #[napi]
 pub struct NativeChat {
     chat: Chat,
+    agents: Arc<Adapters>,
 }
 
 type Answer<T> = napi::Result<AsyncBlock<T>>;
@@ -39,7 +39,8 @@ impl NativeChat {
 #[napi]
 impl NativeChat {
     /// Options as JSON: `{ownerUserId, journal?, subscriberBuffer?}`. `clock`: milliseconds since 1970, NaN where it failed.
-    /// Both callbacks must not throw, and neither keeps the process alive.
+    /// `on_request`: kind (`permission` or `elicitation`) and JSON of a request; gives the answer as JSON, or `null`.
+    /// None of the callbacks may throw or reject, and none keeps the process alive.
     #[napi(constructor, catch_unwind)]
     pub fn new(
         options_json: String,
@@ -47,6 +48,7 @@ impl NativeChat {
         agents: &NativeRuntime,
         clock: Option<Function<'_, (), f64>>,
         on_turn: Option<Function<'_, String, ()>>,
+        on_request: Option<Function<'_, FnArgs<(String, String)>, Promise<Option<String>>>>,
     ) -> napi::Result<Self> {
         let mut options = ChatOptions::from_json(&options_json).map_err(to_napi)?;
         options.idle_limit_ms = agents.limits.idle_limit_ms.unwrap_or(options.idle_limit_ms);
@@ -58,11 +60,11 @@ impl NativeChat {
             adapters: Arc::clone(&agents.adapters),
             host: host_context(&store.store, agents),
             clock: clock.map(host_clock).transpose()?.unwrap_or(Clock::System),
-            on_request: None,
             on_turn: on_turn.map(turn_listener).transpose()?,
+            on_request: on_request.map(request_listener).transpose()?,
             runtime: runtime().map_err(to_napi)?,
         };
-        Ok(Self { chat: Chat::new(options, ports) })
+        Ok(Self { chat: Chat::new(options, ports), agents: Arc::clone(&agents.adapters) })
     }
 
     #[napi(catch_unwind, ts_return_type = "Promise<string>")]
@@ -160,6 +162,12 @@ impl NativeChat {
         answer(env, self.chat.interrupt(&session_id))
     }
 
+    /// Answers a request of the agent: `{outcome, reason?}` or `{response}` as JSON.
+    #[napi(catch_unwind, ts_return_type = "Promise<void>")]
+    pub fn respond(&self, env: &Env, session_id: String, request_id: String, answer_json: String) -> Answer<()> {
+        answer(env, self.chat.respond(&session_id, request_id, answer_json))
+    }
+
     #[napi(catch_unwind, ts_return_type = "Promise<string>")]
     pub fn inspect(&self, env: &Env, session_id: String) -> Answer<String> {
         self.ask(env, |chat| async move { json(&chat.inspect(&session_id).await?) })
@@ -199,6 +207,13 @@ impl NativeChat {
     pub fn shutdown(&self) {
         self.chat.shutdown();
     }
+
+    /// For a process that ends now: returns once the agents are gone. Only after all chats of the runtime were shut down, which
+    /// would take an agent that is ended here for one that failed.
+    #[napi(catch_unwind)]
+    pub fn end_agents(&self) {
+        self.agents.kill_now();
+    }
 }
 
 fn host_context(store: &SqliteStore, agents: &NativeRuntime) -> HostContext {
@@ -213,25 +228,4 @@ fn host_context(store: &SqliteStore, agents: &NativeRuntime) -> HostContext {
         None => std::env::temp_dir().join(format!("chat-native-{host_id}")),
     });
     HostContext { host_id, state_dir }
-}
-
-fn host_clock(clock: Function<'_, (), f64>) -> napi::Result<Clock> {
-    let clock = Arc::new(clock.build_threadsafe_function().weak::<true>().build()?);
-    let ask: AskTime = Arc::new(move || {
-        let clock = Arc::clone(&clock);
-        Box::pin(async move {
-            let milliseconds = clock.call_async(()).await.ok()?;
-            milliseconds.is_finite().then_some(milliseconds as i64)
-        })
-    });
-    Ok(Clock::Host(ask))
-}
-
-fn turn_listener(on_turn: Function<'_, String, ()>) -> napi::Result<OnTurn> {
-    let on_turn = on_turn.build_threadsafe_function().weak::<true>().build()?;
-    Ok(Arc::new(move |turn: &TurnRecord| {
-        if let Ok(turn) = json(turn) {
-            on_turn.call(turn, ThreadsafeFunctionCallMode::NonBlocking);
-        }
-    }))
 }

@@ -6,6 +6,7 @@
 
 #![cfg_attr(test, allow(dead_code, reason = "napi registers exports only outside of test builds"))]
 
+mod callbacks;
 mod chat;
 mod error;
 mod execution;

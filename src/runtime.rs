@@ -52,7 +52,10 @@ impl NativeRuntime {
     /// Takes no more executions.
     #[napi(catch_unwind, ts_return_type = "Promise<void>")]
     pub fn close(&self, env: &Env) -> napi::Result<AsyncBlock<()>> {
-        self.adapters.close();
-        answer(env, async { Ok(()) })
+        let adapters = Arc::clone(&self.adapters);
+        answer(env, async move {
+            adapters.close().await;
+            Ok(())
+        })
     }
 }

@@ -4,14 +4,14 @@ import { promptFromText } from "@amalgm/chat-native/input";
 
 const [way, databasePath] = process.argv.slice(2);
 
-async function begin(host, pace) {
+async function begin(host, pace, recording = "codex/text-stream", permissionMode = "full_access") {
   const execution = await host.chat.prepareExecution("execution", {
-    agent: { adapterId: "replay", installationId: "codex/text-stream", revisionId: "1" },
+    agent: { adapterId: "replay", installationId: recording, revisionId: "1" },
     model: { providerId: "recorded", modelId: "recorded", settings: [{ configId: "pace", value: pace }] },
     auth: { mode: "subscription", bindingId: "none" },
     tools: { revisionId: null, toolIds: [] },
     cwd: { path: process.cwd(), workspaceId: null, materializationRevision: null },
-    permissionMode: "full_access",
+    permissionMode,
     computerId: "test",
   });
   const session = await host.chat.startSession({ execution });
@@ -24,7 +24,8 @@ async function count(stream) {
   return updates;
 }
 
-const open = (ownerUserId = "owner") => createChatHost({ ownerUserId, databasePath });
+const open = (ownerUserId = "owner", native = {}) => createChatHost({ ownerUserId, databasePath, native });
+const ask = (host) => begin(host, "instant", "codex/approval-command-accept", "ask");
 
 const ways = {
   /** In the middle of a turn, while its updates are being read. */
@@ -49,6 +50,36 @@ const ways = {
   /** Nothing is closed: the event loop has nothing left to do. */
   async idle() {
     console.log(await count(await begin(await open(), "instant")));
+  },
+  /** The callback has answered; it waits for further requests, and nothing was closed. */
+  async idleWithCallback() {
+    const onPermissionRequest = ({ options }) => ({ outcome: "selected", optionId: options[0].optionId });
+    const turn = await (await ask(await open("owner", { onPermissionRequest }))).completion;
+    console.log(turn.status);
+  },
+  /** The core waits for a callback that fails: it must not end the process. */
+  async failingCallback() {
+    const onPermissionRequest = () => Promise.reject(new Error("out of order"));
+    const turn = await (await ask(await open("owner", { onPermissionRequest }))).completion;
+    console.log(turn.status);
+  },
+  /** In a callback that never answers. */
+  async exitWhileAsking() {
+    const onPermissionRequest = () => {
+      setImmediate(() => process.exit(7));
+      return new Promise(() => undefined);
+    };
+    await ask(await open("owner", { onPermissionRequest }));
+  },
+  /** While a callback is asked that never answers. */
+  async closeWhileAsking() {
+    let asked;
+    const whenAsked = new Promise((resolve) => (asked = resolve));
+    const host = await open("owner", { onPermissionRequest: () => new Promise(asked) });
+    const { completion } = await ask(host);
+    await whenAsked;
+    await host.close();
+    console.log((await completion).status);
   },
   /** The reader is gone, the turn goes on: nobody waits for it. */
   async leaveEarly() {

@@ -3,9 +3,9 @@ import type { ContentBlock, SessionUpdate } from "@agentclientprotocol/sdk";
 import { extensionOf, RequestError, type ChatUpdate, type UsageStepUpdate, type WithMeta } from "@amalgm/chat-native/acp";
 import type { ConversationStorePort, TurnRecord } from "@amalgm/chat-native/conversations";
 import { ExecutionError, type ExecutionContract, type ModelSetting } from "@amalgm/chat-native/execution";
-import { createChatHost, NativeChatRuntime, type ChatHost, type ChatHostOptions, type ChatRuntime } from "@amalgm/chat-native/host";
+import { createChatHost, NativeChatRuntime, type ChatHost, type ChatHostOptions, type ChatRuntime, type NativeRuntimeOptions } from "@amalgm/chat-native/host";
 import { promptFromText, type PromptInput } from "@amalgm/chat-native/input";
-import type { Chat, ChatSession, ChatTurnStream, TurnStreamError } from "@amalgm/chat-native/sessions";
+import type { Chat, ChatSession, ChatTurnStream, SessionInspection, TurnStreamError } from "@amalgm/chat-native/sessions";
 import { SqliteConversationStore } from "@amalgm/chat-native/sqlite";
 import type { Transcript } from "@amalgm/chat-native/transcript";
 
@@ -38,6 +38,27 @@ const prompt: PromptInput = promptFromText("a");
 const blocks: ContentBlock[] = prompt.parts;
 const setting: ModelSetting = { configId: "fast", type: "boolean", value: true };
 
+// Requests are answered in ACP's own forms, by calls or by callbacks.
+const allowed: Promise<void> = session.respondToPermission("a", { outcome: "selected", optionId: "b" }, "why");
+const filled: Promise<void> = session.respondToElicitation("a", { action: "accept", content: { colour: "red", colours: ["red"] } });
+// @ts-expect-error an outcome is `selected` or `cancelled`
+const wrongOutcome: Promise<void> = session.respondToPermission("a", { outcome: "allowed" });
+// @ts-expect-error a choice names its option
+const noOption: Promise<void> = session.respondToPermission("a", { outcome: "selected" });
+same<SessionInspection["pendingRequests"], Array<{ requestId: string; kind: "permission" | "elicitation"; turnId: string; sequence: number }>>(true);
+const callbacks: NativeRuntimeOptions = {
+  record: { dir: "recordings" },
+  onPermissionRequest({ options }) {
+    const once = options.find(({ kind }) => kind === "allow_once");
+    return once && { outcome: "selected", optionId: once.optionId };
+  },
+  onElicitationRequest: ({ request }) => Promise.resolve(request.message === "" ? undefined : { action: "decline" }),
+};
+// @ts-expect-error a folder is given as `{ dir }`
+const record: NativeRuntimeOptions = { record: "recordings" };
+// @ts-expect-error a callback gives an outcome
+const noOutcome: NativeRuntimeOptions = { onPermissionRequest: () => "allow" };
+
 // Members are read only, and classes are structural: a host's tests can stand in for a session.
 // @ts-expect-error the id of a session never changes
 session.id = "other";
@@ -57,9 +78,8 @@ void createChatHost({ ownerUserID: "a" });
 const http: ChatHostOptions = { ownerUserId: "a", http: {} };
 // @ts-expect-error not in this version
 const handleHttp: unknown = host.handleHttp;
-// @ts-expect-error not in this version
-const respond: unknown = session.respondToPermission;
 // @ts-expect-error a contract is whole
 const contract: ExecutionContract = { agent: { adapterId: "codex", installationId: "default", revisionId: "1" } };
 
-export { blocks, contract, handleHttp, http, iterable, official, port, rename, requestError, respond, runtime, sequence, setting, standIn };
+export { allowed, callbacks, filled, noOption, noOutcome, record, wrongOutcome };
+export { blocks, contract, handleHttp, http, iterable, official, port, rename, requestError, runtime, sequence, setting, standIn };

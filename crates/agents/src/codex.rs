@@ -10,6 +10,9 @@ mod open;
 mod prompt;
 mod session;
 mod settings;
+#[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+mod tests;
 mod toml;
 mod turns;
 
@@ -38,14 +41,14 @@ use std::time::Duration;
 #[derive(Debug)]
 pub(crate) struct CodexAdapter {
     options: Arc<AgentOptions>,
-    processes: Arc<Processes>,
+    processes: Processes,
     spares: Arc<Spares>,
     /// What a Codex said of its models, by what decides which Codex it is.
     catalogs: Mutex<HashMap<String, Arc<Catalog>>>,
 }
 
 impl CodexAdapter {
-    pub(crate) fn new(options: Arc<AgentOptions>, processes: Arc<Processes>) -> Self {
+    pub(crate) fn new(options: Arc<AgentOptions>, processes: Processes) -> Self {
         Self { options, processes, spares: Arc::default(), catalogs: Mutex::default() }
     }
 
@@ -80,13 +83,10 @@ impl CodexAdapter {
         host: &HostContext,
     ) -> Result<(Connection, Arc<Catalog>), TurnFailure> {
         let mut connection = open::spawn(&self.processes, &self.options, launch, resolved, host).await?;
+        open::greet(&mut connection).await?;
         let catalog = match self.catalog(execution) {
-            Some(catalog) => {
-                open::greet(&mut connection).await?;
-                catalog
-            }
+            Some(catalog) => catalog,
             None => {
-                open::greet(&mut connection).await?;
                 let catalog = Arc::new(open::ask_catalog(&mut connection).await?);
                 self.lock().insert(catalog_key(execution), Arc::clone(&catalog));
                 catalog

@@ -13,6 +13,7 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 use std::borrow::Cow;
+use std::collections::BTreeMap;
 
 /// JSON-RPC's code for a method that is not known.
 pub(crate) const METHOD_NOT_FOUND: i64 = -32601;
@@ -87,9 +88,14 @@ impl Connection {
         self.normalizer.source()
     }
 
-    /// The id that every process which this agent starts carries.
-    pub(crate) fn agent_id(&self) -> &str {
-        self.process.agent_id()
+    /// The id of the agent's process.
+    pub(crate) fn pid(&self) -> u32 {
+        self.process.pid()
+    }
+
+    /// The variables that every process which this agent starts must carry.
+    pub(crate) fn marks(&self) -> &BTreeMap<String, String> {
+        self.process.marks()
     }
 
     /// Sends a request and gives its id.

@@ -1,24 +1,19 @@
 //! One adapter an agent behind one trait. The session core knows agents only through it.
 
 mod adapter;
-#[allow(dead_code, reason = "the adapters of driven agents will use it")]
+mod codex;
 mod environment;
-#[allow(dead_code, reason = "the adapters of driven agents will use it")]
 mod frame;
-#[allow(dead_code, reason = "the adapters of driven agents will use it")]
 mod home;
-#[allow(dead_code, reason = "the adapters of driven agents will use it")]
+mod json_rpc;
 mod locate;
-#[allow(dead_code, reason = "the adapters of driven agents will use it")]
 mod process;
-#[allow(dead_code, reason = "the adapters of driven agents will use it")]
 mod recorder;
 mod registry;
 mod replay;
-#[allow(dead_code, reason = "the adapters of driven agents will use it")]
 mod resolved;
-#[allow(dead_code, reason = "the adapters of driven agents will use it")]
 mod secrets;
+mod spares;
 
 pub use adapter::{
     Adapter, AgentMessage, AgentOutput, AgentSession, HostContext, NativeCheckpoint, Opening, PreparedExecution,

@@ -31,7 +31,7 @@ const HOST_VARIABLE: &str = "CHAT_NATIVE_HOST";
 const AGENT_VARIABLE: &str = "CHAT_NATIVE_AGENT";
 
 /// What to start.
-#[derive(Clone)]
+#[derive(Clone, PartialEq, Eq)]
 pub(crate) struct Launch {
     pub(crate) program: PathBuf,
     pub(crate) args: Vec<String>,
@@ -102,7 +102,9 @@ impl Processes {
         let id = Uuid::new_v4();
         let mut command = Command::new(&launch.program);
         command.args(&launch.args).current_dir(&launch.cwd).env_clear().envs(&launch.env);
-        command.env(HOST_VARIABLE, host_id).env(AGENT_VARIABLE, id.to_string());
+        let marks =
+            BTreeMap::from([(HOST_VARIABLE.to_owned(), host_id.to_owned()), (AGENT_VARIABLE.to_owned(), id.to_string())]);
+        command.envs(&marks);
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
         let problem = |error: &dyn fmt::Display| format!("{} cannot be started: {error}", launch.program.display());
         // Its error would be the program's.
@@ -116,7 +118,7 @@ impl Processes {
             .spawn(move || processes.keep(id, command, answer))
             .map_err(|error| problem(&error))?;
         let started = started.await.map_err(|_| problem(&"its thread has failed"))?.map_err(|error| problem(&error))?;
-        AgentProcess::new(started, recorder).map_err(|error| problem(&error))
+        AgentProcess::new(started, marks, recorder).map_err(|error| problem(&error))
     }
 
     /// Kills every agent and what it started, without asking and without waiting, and starts no more. For the end of the process,

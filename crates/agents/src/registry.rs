@@ -1,6 +1,8 @@
 //! The agents of this version, one line each.
 
 use crate::adapter::Adapter;
+use crate::codex::CodexAdapter;
+use crate::process::Processes;
 use crate::replay::ReplayAdapter;
 use chat_grammar::{ChatError, ErrorCode, Result};
 use serde::Deserialize;
@@ -91,22 +93,44 @@ impl fmt::Debug for Installation {
     }
 }
 
+impl AgentOptions {
+    /// The executable that the host named for an installation.
+    pub(crate) fn installation(&self, adapter_id: &str, installation_id: &str) -> Option<&Installation> {
+        self.installations.get(adapter_id)?.get(installation_id)
+    }
+}
+
 /// The agents that can be driven, by adapter id.
 #[derive(Debug)]
 pub struct Adapters {
     closed: AtomicBool,
     adapters: Vec<(&'static str, Arc<dyn Adapter>)>,
+    processes: Processes,
 }
 
 impl Adapters {
     /// The agents of this version.
     pub fn new(options: AgentOptions) -> Self {
-        Self { closed: AtomicBool::new(false), adapters: vec![("replay", Arc::new(ReplayAdapter::new(options)))] }
+        let (options, processes) = (Arc::new(options), Processes::default());
+        let adapters: Vec<(_, Arc<dyn Adapter>)> = vec![
+            ("codex", Arc::new(CodexAdapter::new(Arc::clone(&options), processes.clone()))),
+            ("replay", Arc::new(ReplayAdapter::new(options))),
+        ];
+        Self { closed: AtomicBool::new(false), adapters, processes }
     }
 
-    /// Gives no more adapters.
-    pub fn close(&self) {
+    /// Gives no more adapters, and ends the agents that no conversation uses. Those of conversations end with their chats.
+    pub async fn close(&self) {
         self.closed.store(true, Ordering::SeqCst);
+        for (_, adapter) in &self.adapters {
+            adapter.close().await;
+        }
+    }
+
+    /// Kills all agents at once, for a process that ends now.
+    pub fn kill_now(&self) {
+        self.closed.store(true, Ordering::SeqCst);
+        self.processes.kill_now();
     }
 
     /// The adapter that a contract names.

@@ -15,6 +15,7 @@ use recording::Recording;
 use serde_json::Value;
 use session::ReplaySession;
 use std::path::PathBuf;
+use std::sync::Arc;
 
 /// How fast a recording is played.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -28,11 +29,11 @@ enum Pace {
 /// Plays recordings. `installationId` names one; the config option `pace` is `instant` or `recorded`.
 #[derive(Debug)]
 pub(crate) struct ReplayAdapter {
-    options: AgentOptions,
+    options: Arc<AgentOptions>,
 }
 
 impl ReplayAdapter {
-    pub(crate) fn new(options: AgentOptions) -> Self {
+    pub(crate) fn new(options: Arc<AgentOptions>) -> Self {
         Self { options }
     }
 

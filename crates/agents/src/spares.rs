@@ -26,7 +26,7 @@ struct Spare {
 impl Spares {
     /// Keeps an agent. The oldest of too many is ended.
     pub(crate) async fn put(self: &Arc<Self>, launch: Launch, host_id: &str, connection: Connection) {
-        let agent_id = connection.agent_id().to_owned();
+        let pid = connection.pid();
         let excess = {
             let mut waiting = self.lock();
             waiting.push(Spare { launch, host_id: host_id.to_owned(), connection });
@@ -35,7 +35,7 @@ impl Spares {
         if let Some(mut spare) = excess {
             spare.connection.end().await;
         }
-        tokio::spawn(expire(Arc::downgrade(self), agent_id));
+        tokio::spawn(expire(Arc::downgrade(self), pid));
     }
 
     /// An agent that was started in just this way.
@@ -58,12 +58,12 @@ impl Spares {
     }
 }
 
-async fn expire(spares: Weak<Spares>, agent_id: String) {
+async fn expire(spares: Weak<Spares>, pid: u32) {
     tokio::time::sleep(KEPT_FOR).await;
     let Some(spares) = spares.upgrade() else { return };
     let expired = {
         let mut waiting = spares.lock();
-        let place = waiting.iter().position(|spare| spare.connection.agent_id() == agent_id);
+        let place = waiting.iter().position(|spare| spare.connection.pid() == pid);
         place.map(|place| waiting.remove(place))
     };
     if let Some(mut spare) = expired {

@@ -88,8 +88,9 @@ impl Account {
     pub(super) fn check(&self) -> Result<(), TurnFailure> {
         match self {
             Self::Key { api_key: None, .. } => {
-                let message =
-                    format!("no key: set {USUAL_VARIABLE} in the host's environment or give `credential.apiKey` from native.resolve()");
+                let message = format!(
+                    "no key: set {USUAL_VARIABLE} in the host's environment or give `credential.apiKey` from native.resolve()"
+                );
                 Err(TurnFailure::new(FailureClass::Auth, "missing_key", message, false))
             }
             _ => Ok(()),
@@ -106,7 +107,8 @@ fn key(credential: Credential, provider_id: &str) -> Result<Account> {
         (Some(base_url), _) => base_url,
         (None, OPENAI) => OPENAI_BASE_URL.to_owned(),
         (None, other) => {
-            let problem = format!("Codex speaks to OpenAI; for {other:?} give `credential.baseUrl` of a server with the Responses API");
+            let problem =
+                format!("Codex speaks to OpenAI; for {other:?} give `credential.baseUrl` of a server with the Responses API");
             return Err(ChatError::unsupported("model.providerId", problem));
         }
     };

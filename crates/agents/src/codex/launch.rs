@@ -14,7 +14,6 @@ use crate::registry::{AgentOptions, Installation};
 use crate::resolved::Resolved;
 use chat_grammar::event::FailureClass;
 use chat_grammar::records::TurnFailure;
-use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 /// Features that bring in what the host did not select or that call other servers at start-up (Codex 0.171.0).
@@ -92,7 +91,8 @@ fn arguments(account: &Account, cwd: &Path) -> Vec<String> {
     // the trust down.
     let mut folders = vec![cwd.to_path_buf()];
     folders.extend(cwd.canonicalize().ok().filter(|canonical| canonical != cwd));
-    let untrusted = folders.iter().map(|folder| format!("{}={{trust_level=\"untrusted\"}}", toml::string(&folder.to_string_lossy())));
+    let untrusted =
+        folders.iter().map(|folder| format!("{}={{trust_level=\"untrusted\"}}", toml::string(&folder.to_string_lossy())));
     overrides.push(format!("projects={{{}}}", untrusted.collect::<Vec<_>>().join(",")));
     overrides.push(format!("shell_environment_policy.exclude=[\"{KEY_VARIABLE}\",\"{HEADER_VARIABLE}*\"]"));
     for fixed in [
@@ -123,18 +123,13 @@ fn lend_login(account: &Account, home: &Path) -> Result<Option<LoginFile>, TurnF
     let Some(source) = source else { return Err(missing("no home folder is known".to_owned())) };
     let source = source.join("auth.json");
     let login = LoginFile::new(source.clone(), home.join("auth.json"));
-    login.bring().map_err(|error| missing(format!("{}: {error}", source.display())))?;
-    Ok(Some(login))
+    match login.bring() {
+        Ok(true) => Ok(Some(login)),
+        Ok(false) => Err(missing(format!("there is no {}", source.display()))),
+        Err(error) => Err(missing(format!("{}: {error}", source.display()))),
+    }
 }
 
 fn runtime(reason: &str, message: String) -> TurnFailure {
     TurnFailure::new(FailureClass::Runtime, reason, message, false)
-}
-
-/// What the environment says of the process that a server of the agent's belongs to.
-pub(super) fn process_marks(host: &HostContext, agent_id: &str) -> BTreeMap<String, String> {
-    BTreeMap::from([
-        ("CHAT_NATIVE_HOST".to_owned(), host.host_id.clone()),
-        ("CHAT_NATIVE_AGENT".to_owned(), agent_id.to_owned()),
-    ])
 }

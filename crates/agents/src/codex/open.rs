@@ -3,7 +3,6 @@
 use super::auth::{HEADER_VARIABLE, KEY_VARIABLE};
 use super::catalog::{Catalog, Page};
 use super::failure;
-use super::launch::process_marks;
 use super::mcp;
 use super::prompt::Images;
 use super::session::{CodexSession, Running};
@@ -13,9 +12,9 @@ use crate::home::LoginFile;
 use crate::json_rpc::{CallError, Connection};
 use crate::process::{Launch, Processes};
 use crate::recorder::Recorder;
-use crate::secrets::Secrets;
 use crate::registry::AgentOptions;
 use crate::resolved::Resolved;
+use crate::secrets::Secrets;
 use chat_grammar::Result;
 use chat_grammar::contract::{ExecutionContract, PermissionMode};
 use chat_grammar::event::{ChatEvent, EventKind, FailureClass};
@@ -106,7 +105,6 @@ async fn call(connection: &mut Connection, method: &str, params: &Value) -> Resu
 /// How a thread is to be opened.
 pub(super) struct Plan<'a> {
     contract: &'a ExecutionContract,
-    host: &'a HostContext,
     checkpoint: Option<&'a NativeCheckpoint>,
     settings: Settings,
     servers: Map<String, Value>,
@@ -120,7 +118,6 @@ impl<'a> Plan<'a> {
         let contract = &opening.execution.contract;
         Ok(Self {
             contract,
-            host: opening.host,
             checkpoint: opening.checkpoint,
             settings: Settings::read(&contract.model)?,
             servers: mcp::servers(&resolved.mcp_servers)?,
@@ -194,9 +191,8 @@ impl<'a> Plan<'a> {
     fn common_params(&self, connection: &Connection, catalog: &Catalog) -> Map<String, Value> {
         let mut servers = self.servers.clone();
         // Codex gives its servers a bare environment; what they start must be found all the same.
-        let marks = process_marks(self.host, connection.agent_id());
         for env in servers.values_mut().filter_map(|server| server.get_mut("env")).filter_map(Value::as_object_mut) {
-            env.extend(marks.iter().map(|(name, value)| (name.clone(), Value::from(value.as_str()))));
+            env.extend(connection.marks().iter().map(|(name, value)| (name.clone(), Value::from(value.as_str()))));
         }
         let mut params = Map::new();
         params.insert("model".to_owned(), self.contract.model.model_id.as_str().into());

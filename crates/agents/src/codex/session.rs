@@ -82,7 +82,8 @@ impl CodexSession {
         let Some(envelope) = Envelope::read(line) else { return };
         match (envelope.method.as_deref(), envelope.id) {
             (Some(method), Some(id)) => {
-                let asks = |event: &ChatEvent| matches!(event.kind, EventKind::PermissionRequested(_) | EventKind::QuestionAsked(_));
+                let asks =
+                    |event: &ChatEvent| matches!(event.kind, EventKind::PermissionRequested(_) | EventKind::QuestionAsked(_));
                 if events.iter().any(asks) {
                     let parse = |json: &str| serde_json::from_str(json).unwrap_or(Value::Null);
                     let params = envelope.params.map_or(Value::Null, |params| parse(params.get()));

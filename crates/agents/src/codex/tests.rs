@@ -154,7 +154,8 @@ fn answers_take_the_form_of_their_request() {
 
 #[test]
 fn an_answer_in_own_words_goes_to_its_question() {
-    let asked = request("item/tool/requestUserInput", json!({ "questions": [{ "id": "color" }, { "id": "size" }, { "id": "x" }] }));
+    let asked =
+        request("item/tool/requestUserInput", json!({ "questions": [{ "id": "color" }, { "id": "size" }, { "id": "x" }] }));
     let content = json!({ "color": "red", "size_other": "as large as a house", "unasked": "?" });
     let answered = asked.result(&RequestAnswer::Question { action: QuestionAction::Accept, content: Some(content.clone()) });
     let expected = json!({ "answers": { "color": { "answers": ["red"] }, "size": { "answers": ["as large as a house"] } } });
@@ -205,12 +206,16 @@ fn an_auth_mode_is_applied_as_it_is_or_refused() {
 
 #[test]
 fn no_secret_stands_on_the_command_line() {
-    let credential = json!({ "apiKey": "sk-secret", "baseUrl": "http://127.0.0.1:1/\"v1\"", "headers": { "X-Team": "team-secret" } });
+    let credential =
+        json!({ "apiKey": "sk-secret", "baseUrl": "http://127.0.0.1:1/\"v1\"", "headers": { "X-Team": "team-secret" } });
     let account = account("platform", "elsewhere", json!({ "credential": credential })).unwrap();
     let line = account.overrides().join(" ");
     assert!(!line.contains("secret"), "{line}");
     assert!(line.contains(r#"base_url="http://127.0.0.1:1/\"v1\"""#), "{line}");
     assert!(line.contains(r#"env_http_headers={"X-Team"="CHAT_NATIVE_HEADER_0"}"#), "{line}");
     let variables = account.variables();
-    assert_eq!((variables["CHAT_NATIVE_API_KEY"].as_str(), variables["CHAT_NATIVE_HEADER_0"].as_str()), ("sk-secret", "team-secret"));
+    assert_eq!(
+        (variables["CHAT_NATIVE_API_KEY"].as_str(), variables["CHAT_NATIVE_HEADER_0"].as_str()),
+        ("sk-secret", "team-secret")
+    );
 }

@@ -113,7 +113,8 @@ mod tests {
     #[test]
     fn words_of_an_ended_turn_are_late_only_while_another_runs() {
         let mut turns = Turns::new("main".to_owned());
-        let words = r#"{"method":"item/completed","params":{"item":{"text":"\"turnId\":\"x\""},"threadId":"main","turnId":"one"}}"#;
+        let words =
+            r#"{"method":"item/completed","params":{"item":{"text":"\"turnId\":\"x\""},"threadId":"main","turnId":"one"}}"#;
         turns.started(&notice("main", "one"));
         assert!(!turns.is_late(words));
         assert!(turns.completed(&notice("main", "one")));

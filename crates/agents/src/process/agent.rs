@@ -5,7 +5,7 @@ use super::stderr::StderrTail;
 use super::{Exit, Life, Started};
 use crate::frame::{Frame, Frames};
 use crate::recorder::{RecordedStream, Recorder};
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 use std::io;
 use std::sync::Arc;
 use std::time::Duration;
@@ -30,6 +30,7 @@ const MAX_BYTES: usize = 1024 * 1024;
 #[derive(Debug)]
 pub(crate) struct AgentProcess {
     group: Arc<Group>,
+    marks: BTreeMap<String, String>,
     life: watch::Receiver<Life>,
     /// `None` once its input has ended.
     input: Option<mpsc::UnboundedSender<String>>,
@@ -45,7 +46,7 @@ pub(crate) struct AgentProcess {
 }
 
 impl AgentProcess {
-    pub(super) fn new(started: Started, recorder: Option<Recorder>) -> io::Result<Self> {
+    pub(super) fn new(started: Started, marks: BTreeMap<String, String>, recorder: Option<Recorder>) -> io::Result<Self> {
         let Started { group, pipes, life } = started;
         let killed_on_failure = KillOnFailure(Some(&group));
         let stdin = ChildStdin::from_std(pipes.stdin)?;
@@ -58,6 +59,7 @@ impl AgentProcess {
         let stderr_task = tokio::spawn(stderr.clone().follow(stderr_pipe, recorder.clone()));
         Ok(Self {
             group,
+            marks,
             life,
             input: Some(input),
             output: Some(stdout),
@@ -73,6 +75,12 @@ impl AgentProcess {
     /// The id of the process.
     pub(crate) fn pid(&self) -> u32 {
         self.group.pid()
+    }
+
+    /// The variables by which all that the agent starts is found. What an agent starts with another environment than its own needs
+    /// them given.
+    pub(crate) fn marks(&self) -> &BTreeMap<String, String> {
+        &self.marks
     }
 
     /// Queues a line, without its end. That the agent takes no more shows as the end of its stream.
