@@ -197,12 +197,12 @@ async fn late_words_get_a_turn_of_their_own_after_the_running_one() {
     let setup = Setup { on_turn: Some(Arc::new(move |turn| drop(sender.send(turn.clone())))), ..setup };
     let fixture = setup.start();
     let session = fixture.session_with(&contract()).await;
-    let turn = session.send("Go.").await.expect("sent");
+    // All is there when the agent starts: what follows its end is found when the turn is drained.
     script.says(vec![text("One.")]);
     script.says_late(vec![text("Old.")]);
     script.says(vec![text("Two."), done(Stop::EndTurn)]);
-    // Comes while the turn is drained.
     script.says_late(vec![text("Older.")]);
+    let turn = session.send("Go.").await.expect("sent");
     let own = loop {
         let turn = announced.recv().await.expect("turns are announced");
         if turn.origin == TurnOrigin::Agent && turn.status != TurnStatus::Running {
@@ -219,7 +219,7 @@ async fn late_words_get_a_turn_of_their_own_after_the_running_one() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn late_words_are_kept_when_the_agent_dies_or_the_chat_closes() {
     for closes in [true, false] {
-        let (setup, script) = Script::plain();
+        let (setup, mut script) = Script::plain();
         let fixture = setup.start();
         let session = fixture.session_with(&contract()).await;
         let turn = session.send("Go.").await.expect("sent");
@@ -228,9 +228,11 @@ async fn late_words_are_kept_when_the_agent_dies_or_the_chat_closes() {
         session.see(&turn, "agent_message_chunk").await;
         match closes {
             true => {
-                // It does not mind the interrupt otherwise.
-                script.says(vec![done(Stop::Cancelled)]);
-                fixture.chat.close().await;
+                let ends = async {
+                    while script.hears().await != Heard::Interrupt {}
+                    script.says(vec![done(Stop::Cancelled)]);
+                };
+                tokio::join!(fixture.chat.close(), ends);
             }
             false => {
                 script.dies();
