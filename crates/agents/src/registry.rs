@@ -119,6 +119,11 @@ impl Adapters {
         Self { closed: AtomicBool::new(false), adapters, processes }
     }
 
+    /// Exactly these agents, by adapter id: for programs that bring their own.
+    pub fn custom(adapters: Vec<(&'static str, Arc<dyn Adapter>)>) -> Self {
+        Self { closed: AtomicBool::new(false), adapters, processes: Processes::default() }
+    }
+
     /// Gives no more adapters, and ends the agents that no conversation uses. Those of conversations end with their chats.
     pub async fn close(&self) {
         self.closed.store(true, Ordering::SeqCst);
