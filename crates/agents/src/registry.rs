@@ -31,6 +31,11 @@ impl Adapters {
         Self { closed: AtomicBool::new(false), adapters: vec![("replay", Arc::new(ReplayAdapter::new(options)))] }
     }
 
+    /// Exactly these agents, by adapter id: for programs that bring their own.
+    pub fn custom(adapters: Vec<(&'static str, Arc<dyn Adapter>)>) -> Self {
+        Self { closed: AtomicBool::new(false), adapters }
+    }
+
     /// Gives no more adapters.
     pub fn close(&self) {
         self.closed.store(true, Ordering::SeqCst);

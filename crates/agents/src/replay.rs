@@ -1,5 +1,5 @@
-//! The replay adapter: plays a recording as if the agent were there. It is the embedded default of the demo and the base of the
-//! tests over recordings.
+//! The replay adapter: plays a recording as if the agent were there. Where the recorded host answered a request, it waits for a
+//! live answer, whatever it says. It is the embedded default of the demo and the base of the tests over recordings.
 
 mod locate;
 mod recording;

@@ -5,6 +5,7 @@ use crate::core::{Core, OnRequest, OnTurn};
 use crate::driver::accept::{check_agent, new_id};
 use crate::driver::{self, Command};
 use crate::executions::stored;
+use crate::open_requests::listed_in_journal;
 use crate::options::ChatOptions;
 use crate::recovery;
 use crate::requests;
@@ -277,7 +278,7 @@ impl Chat {
         self.core.completion(conversation_id, turn_id).await
     }
 
-    /// `{conversation, activeTurn, latestTurn, pendingRequests}`.
+    /// `{conversation, activeTurn, latestTurn, pendingRequests}`; of each request that waits `{requestId, kind, turnId, sequence}`.
     ///
     /// # Errors
     /// `SESSION_NOT_FOUND`, `STORE_ERROR`, `CHAT_CLOSED`.
@@ -285,7 +286,14 @@ impl Chat {
         let conversation = self.conversation(id).await?;
         let latest = self.core.store.latest_turn(self.core.owner(), id).await?;
         let active = latest.as_ref().filter(|turn| turn.status == TurnStatus::Running);
-        Ok(json!({ "conversation": conversation, "activeTurn": active, "latestTurn": latest, "pendingRequests": [] }))
+        let pending = match active {
+            Some(turn) => match self.core.tail(id, &turn.id) {
+                Some(tail) => tail.requests().listed(&turn.id, tail.committed()),
+                None => listed_in_journal(&self.core, id, &turn.id).await?,
+            },
+            None => Vec::new(),
+        };
+        Ok(json!({ "conversation": conversation, "activeTurn": active, "latestTurn": latest, "pendingRequests": pending }))
     }
 
     /// The messages of a conversation, in order.

@@ -12,7 +12,7 @@ use chat_grammar::records::{TurnRecord, TurnStatus};
 use chat_grammar::{ChatError, ErrorCode, Result};
 use chat_journal::ConversationStore;
 use futures::future::BoxFuture;
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::fmt;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -64,6 +64,8 @@ pub(crate) struct Core {
     pub(crate) subscriptions: AtomicUsize,
     pub(crate) drivers: Mutex<HashMap<Arc<str>, UnboundedSender<Command>>>,
     tails: Mutex<HashMap<TurnKey, Arc<Tail>>>,
+    /// Dead hosts whose processes were ended.
+    cleaned_hosts: Mutex<HashSet<String>>,
     closed: AtomicBool,
 }
 
@@ -89,6 +91,7 @@ impl Core {
             subscriptions: AtomicUsize::new(0),
             drivers: Mutex::default(),
             tails: Mutex::default(),
+            cleaned_hosts: Mutex::default(),
             closed: AtomicBool::new(false),
         }
     }
@@ -186,6 +189,10 @@ impl Core {
 
     pub(crate) fn lock_drivers(&self) -> MutexGuard<'_, HashMap<Arc<str>, UnboundedSender<Command>>> {
         self.drivers.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(crate) fn lock_cleaned_hosts(&self) -> MutexGuard<'_, HashSet<String>> {
+        self.cleaned_hosts.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn tails(&self) -> MutexGuard<'_, HashMap<TurnKey, Arc<Tail>>> {

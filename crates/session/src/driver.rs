@@ -1,11 +1,14 @@
 //! The one task of a conversation: it takes commands in order, opens the agent, and runs its turns one after the other.
 
 pub(crate) mod accept;
+mod late;
+mod limits;
+mod requests;
 mod turn;
 
 use crate::core::Core;
 use crate::pump::TurnPump;
-use crate::requests;
+use crate::requests::not_pending;
 use chat_agents::{AgentMessage, AgentOutput, AgentSession, PreparedExecution};
 use chat_grammar::event::{EventKind, FailureClass};
 use chat_grammar::records::{TurnFailure, TurnOrigin, TurnRecord};
@@ -34,6 +37,8 @@ pub(crate) enum Command {
         answer: String,
         reply: oneshot::Sender<Result<()>>,
     },
+    /// What the host's callback answered to a request; nobody waits for what becomes of it.
+    Answered { request_id: String, answer: String },
     /// Answered once no turn runs and the agent is gone.
     Close(oneshot::Sender<Result<()>>),
     /// The chat is closing: the running turn is sealed `interrupted`.
@@ -93,6 +98,10 @@ struct Driver {
     agent: Option<OpenAgent>,
     /// What the agent said outside a turn that opens none; it leads the next turn.
     held: Vec<AgentMessage>,
+    /// Late words of an earlier turn, which came while another ran.
+    late: Option<late::LateWords>,
+    /// Whether the running turn is that of the late words.
+    in_late_turn: bool,
     /// The title that the agent gave last: it may be replaced by the agent, one of the host may not.
     agent_title: Option<String>,
     stopping: bool,
@@ -106,7 +115,17 @@ enum Wake {
 
 impl Driver {
     fn new(core: Arc<Core>, conversation_id: Arc<str>, commands: UnboundedReceiver<Command>) -> Self {
-        Self { core, conversation_id, commands, agent: None, held: Vec::new(), agent_title: None, stopping: false }
+        Self {
+            core,
+            conversation_id,
+            commands,
+            agent: None,
+            held: Vec::new(),
+            late: None,
+            in_late_turn: false,
+            agent_title: None,
+            stopping: false,
+        }
     }
 
     async fn run(mut self) {
@@ -143,7 +162,9 @@ impl Driver {
         match command {
             Command::Send(options, reply) => self.send(&options, reply).await,
             Command::Interrupt(reply) => answer(reply, Ok(())),
-            Command::Respond { request_id, reply, .. } => answer(reply, Err(requests::not_pending(&request_id))),
+            Command::Respond { request_id, reply, .. } => answer(reply, Err(not_pending(&request_id))),
+            // The turn that was asked about is over.
+            Command::Answered { .. } => {}
             Command::Close(reply) => {
                 self.close_agent().await;
                 answer(reply, Ok(()));

@@ -1,11 +1,13 @@
 //! The session core: prepared executions, conversations, the pump of a turn, fan-out to subscribers, and recovery.
 
+mod answer;
 mod batch;
 mod chat;
 mod clock;
 mod core;
 mod driver;
 mod executions;
+mod open_requests;
 mod options;
 mod pump;
 mod recovery;

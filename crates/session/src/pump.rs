@@ -1,9 +1,12 @@
 //! The way of a turn's updates: event, ACP update, sequence, text, journal, subscribers.
 
+use crate::answer::resolved_request;
 use crate::core::Core;
+use crate::open_requests::{Asked, OpenRequests};
 use crate::tail::{Tail, TurnEnd};
 use chat_agents::{AgentMessage, AgentSession};
 use chat_grammar::ChatError;
+use chat_grammar::contract::PermissionMode;
 use chat_grammar::event::{ChatEvent, EventKind, FailureClass, Stop};
 use chat_grammar::records::{MessageRecord, Role, TurnFailure, TurnRecord, TurnSeal, TurnStatus};
 use chat_grammar::time::iso8601;
@@ -15,6 +18,7 @@ use serde_json::Value;
 use std::collections::HashSet;
 use std::sync::{Arc, Mutex, PoisonError};
 use tokio::sync::Semaphore;
+use tokio::time::Instant;
 
 /// How many chunks of a turn may be on their way to the journal. When they are, the agent is not read any further.
 const CHUNKS_IN_FLIGHT: u32 = 32;
@@ -28,6 +32,14 @@ pub(crate) enum Outcome {
     Failed(TurnFailure),
     /// Its host is closing.
     HostClosed,
+}
+
+/// An agent that does nothing but retry.
+#[derive(Debug)]
+pub(crate) struct Retries {
+    pub(crate) since: Instant,
+    /// What it said last.
+    pub(crate) message: String,
 }
 
 /// A running turn.
@@ -47,6 +59,7 @@ pub(crate) struct TurnPump {
     scratch: Vec<Update>,
     busy_tools: HashSet<String>,
     compactions: u32,
+    retries: Option<Retries>,
     failure: Option<TurnFailure>,
     title: Option<String>,
     done: Option<(Stop, Option<String>)>,
@@ -69,6 +82,7 @@ impl TurnPump {
             scratch: Vec::new(),
             busy_tools: HashSet::new(),
             compactions: 0,
+            retries: None,
             failure: None,
             title: None,
             done: None,
@@ -92,9 +106,24 @@ impl TurnPump {
         Some(Outcome::Failed(TurnFailure::new(FailureClass::Runtime, "store_failed", message, true)))
     }
 
-    /// Whether the agent has something to do that may take long without a word.
+    /// Whether the agent has something to do, or to wait for, that may take long without a word.
     pub(crate) fn is_working(&self) -> bool {
-        !self.busy_tools.is_empty() || self.compactions > 0
+        !self.busy_tools.is_empty() || self.compactions > 0 || !self.requests().is_empty()
+    }
+
+    /// The retries that the agent makes, where it does nothing else.
+    pub(crate) fn retries(&self) -> Option<&Retries> {
+        self.retries.as_ref()
+    }
+
+    /// The requests that wait for an answer.
+    pub(crate) fn requests(&self) -> &OpenRequests {
+        self.tail.requests()
+    }
+
+    /// Whether the agent may do what it asks for.
+    pub(crate) fn permission_mode(&self) -> PermissionMode {
+        self.turn.execution.contract.permission_mode
     }
 
     /// The title that the agent gave last, once.
@@ -116,12 +145,24 @@ impl TurnPump {
     }
 
     async fn push(&mut self, event: ChatEvent, at: i64, source: &str, native: &mut Option<&str>) {
+        // A request has one response: agents and their normalizers repeat what was journaled when it was answered.
+        if resolved_request(&event.kind).is_some_and(|request_id| !self.requests().close(request_id)) {
+            return;
+        }
+        let mut asked = Asked::of(&event.kind);
+        if asked.as_ref().is_some_and(|asked| self.requests().holds(&asked.native_id)) {
+            return;
+        }
         let mut updates = std::mem::take(&mut self.scratch);
         self.mapper.push(self.complete(event), &mut updates);
         for update in updates.drain(..) {
             let message = native.take().map(|message| Native { source, message });
             let sequence = self.chunk.next_sequence();
             let place = Place { conversation_id: &self.conversation_id, turn_id: &self.turn_id, sequence, at };
+            // Listed before it is committed, so that whoever sees the update finds the request.
+            if let Some(request) = asked.take().and_then(|asked| asked.placed(&update, &place)) {
+                self.tail.requests().add(request);
+            }
             self.chunk.push(|buffer| write_update(&update, place, message, buffer));
             self.transcript.add_written(&update, sequence, self.chunk.last_update());
             let limits = &self.core.options.journal;
@@ -145,6 +186,14 @@ impl TurnPump {
 
     fn observe(&mut self, event: &ChatEvent, native: Option<&str>) {
         match &event.kind {
+            EventKind::Warning { message, retry: Some(_), .. } => {
+                let since = self.retries.take().map_or_else(Instant::now, |retries| retries.since);
+                self.retries = Some(Retries { since, message: message.clone() });
+            }
+            kind if is_progress(kind) => self.retries = None,
+            _ => {}
+        }
+        match &event.kind {
             EventKind::ToolStarted(tool) => {
                 self.busy_tools.insert(tool.tool_call_id.clone());
             }
@@ -164,6 +213,18 @@ impl TurnPump {
             }
             _ => {}
         }
+    }
+
+    /// Waits until all that was taken is committed.
+    ///
+    /// # Errors
+    /// That of the store, where it refused an update of this turn.
+    pub(crate) async fn commit(&mut self) -> Result<(), ChatError> {
+        self.flush().await;
+        // Every permit is back when every chunk is committed or refused.
+        let _ = self.in_flight.acquire_many(CHUNKS_IN_FLIGHT).await;
+        let refusal = self.store_failure.lock().unwrap_or_else(PoisonError::into_inner);
+        refusal.clone().map_or(Ok(()), Err)
     }
 
     async fn flush(&mut self) {
@@ -211,9 +272,8 @@ impl TurnPump {
 
     /// Ends the turn: waits for the journal, then writes turn, message and usage in one transaction, then ends the subscribers.
     pub(crate) async fn seal(mut self, outcome: Outcome) -> TurnEnd {
-        self.flush().await;
-        // Every permit is back when every chunk is committed or refused.
-        let _ = self.in_flight.acquire_many(CHUNKS_IN_FLIGHT).await;
+        // A refusal makes the turn fail, below.
+        let _ = self.commit().await;
         let ended_at = iso8601(self.core.clock.now().await);
         let outcome = self.refused().unwrap_or(outcome);
         let seal = self.make_seal(outcome, ended_at);
@@ -257,6 +317,35 @@ impl TurnPump {
             message: assistant_message(&self.turn, &self.transcript, &ended_at),
             ended_at,
         }
+    }
+}
+
+/// Whether the agent got on: a retry after it is a new one.
+fn is_progress(event: &EventKind) -> bool {
+    match event {
+        EventKind::TextDelta { .. }
+        | EventKind::ReasoningDelta { .. }
+        | EventKind::Content { .. }
+        | EventKind::ToolStarted(_)
+        | EventKind::ToolUpdated(_)
+        | EventKind::ToolCompleted(_)
+        | EventKind::Plan { .. }
+        | EventKind::PermissionRequested(_)
+        | EventKind::PermissionResolved(_)
+        | EventKind::QuestionAsked(_)
+        | EventKind::QuestionAnswered(_)
+        | EventKind::UsageFinal { .. }
+        | EventKind::CompactionStarted { .. }
+        | EventKind::CompactionFinished(_) => true,
+        EventKind::SessionInit(_)
+        | EventKind::Title { .. }
+        | EventKind::Mode { .. }
+        | EventKind::Commands { .. }
+        | EventKind::Config { .. }
+        | EventKind::Error(_)
+        | EventKind::Warning { .. }
+        | EventKind::Done { .. }
+        | EventKind::Unmapped { .. } => false,
     }
 }
 

@@ -14,12 +14,14 @@ use std::collections::HashSet;
 const READ_UPDATES: usize = 4096;
 const READ_BYTES: usize = 4 * 1024 * 1024;
 
-/// Seals as `interrupted` the turns that a dead host left running. A turn that another host recovers at the same time is that
+/// Ends the processes of dead hosts and seals as `interrupted` the turns that they left running. A turn that another host recovers at the same time is that
 /// host's.
 ///
 /// # Errors
 /// `STORE_ERROR`.
 pub(crate) async fn recover(core: &Core) -> Result<Vec<TurnRecord>> {
+    // First: an agent that nobody hears must not go on changing files.
+    end_orphans(core).await?;
     let mut recovered = Vec::new();
     for turn in core.store.running_turns(core.owner()).await? {
         // Those of this chat are driven.
@@ -54,17 +56,11 @@ pub(crate) async fn seal_from_journal(
     let turn = turn.ok_or_else(|| ChatError::turn_not_found(conversation_id, turn_id))?;
     let mut transcript = Transcript::new();
     let mut steps = Steps::default();
-    loop {
-        let after = transcript.last_sequence();
-        let chunks = store.read_updates(owner, conversation_id, turn_id, after, READ_UPDATES, READ_BYTES).await?;
-        for update in chunks.iter().flat_map(|chunk| chunk.updates_after(after)) {
-            transcript.add(update.json);
-            steps.add(update.json);
-        }
-        if transcript.last_sequence() == after {
-            break;
-        }
-    }
+    each_update(core, conversation_id, turn_id, |_, json| {
+        transcript.add(json);
+        steps.add(json);
+    })
+    .await?;
     transcript.close_open_tools();
     let ended_at = iso8601(core.clock.now().await);
     let status = match failure.code.as_str() {
@@ -83,6 +79,47 @@ pub(crate) async fn seal_from_journal(
         ended_at,
     };
     store.seal_turn(owner, seal).await
+}
+
+/// Reads every committed update of a turn, in order, with its sequence.
+///
+/// # Errors
+/// `SESSION_NOT_FOUND`, `TURN_NOT_FOUND`, `STORE_ERROR`.
+pub(crate) async fn each_update(
+    core: &Core,
+    conversation_id: &str,
+    turn_id: &str,
+    mut each: impl FnMut(u64, &str),
+) -> Result<()> {
+    let mut last = 0;
+    loop {
+        let after = last;
+        let chunks = core.store.read_updates(core.owner(), conversation_id, turn_id, after, READ_UPDATES, READ_BYTES).await?;
+        for update in chunks.iter().flat_map(|chunk| chunk.updates_after(after)) {
+            each(update.sequence, update.json);
+            last = update.sequence;
+        }
+        if last == after {
+            return Ok(());
+        }
+    }
+}
+
+/// Ends what the agents of dead hosts left running, once a host.
+///
+/// # Errors
+/// `STORE_ERROR`.
+async fn end_orphans(core: &Core) -> Result<()> {
+    let mut dead = core.store.dead_hosts().await?;
+    dead.retain(|host| !core.lock_cleaned_hosts().contains(host));
+    if !dead.is_empty() {
+        let ended = chat_agents::end_orphans(&dead).await;
+        if ended > 0 {
+            tracing::info!(ended, "processes of dead hosts were ended");
+        }
+        core.lock_cleaned_hosts().extend(dead);
+    }
+    Ok(())
 }
 
 /// The usage steps that stand in a turn's updates.

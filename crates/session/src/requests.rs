@@ -68,11 +68,17 @@ impl Send {
 }
 
 fn object(json: &str, known: &[&str]) -> Result<Map<String, Value>> {
+    let members = members(json)?;
+    match members.keys().find(|key| !known.contains(&key.as_str())) {
+        Some(unknown) => Err(invalid(unknown, format!("is no option here; known: {}", known.join(", ")))),
+        None => Ok(members),
+    }
+}
+
+/// The members of an object.
+pub(crate) fn members(json: &str) -> Result<Map<String, Value>> {
     match serde_json::from_str(json) {
-        Ok(Value::Object(members)) => match members.keys().find(|key| !known.contains(&key.as_str())) {
-            Some(unknown) => Err(invalid(unknown, format!("is no option here; known: {}", known.join(", ")))),
-            None => Ok(members),
-        },
+        Ok(Value::Object(members)) => Ok(members),
         Ok(_) => Err(invalid("options", "must be an object")),
         Err(error) => Err(invalid("options", format!("is no JSON: {error}"))),
     }
@@ -85,7 +91,8 @@ fn optional_id(members: &Map<String, Value>, field: &str) -> Result<Option<Strin
     }
 }
 
-fn optional_text(members: &Map<String, Value>, field: &str) -> Result<Option<String>> {
+/// A text that may be left out.
+pub(crate) fn optional_text(members: &Map<String, Value>, field: &str) -> Result<Option<String>> {
     match members.get(field) {
         None | Some(Value::Null) => Ok(None),
         Some(Value::String(text)) => Ok(Some(text.clone())),
@@ -93,6 +100,7 @@ fn optional_text(members: &Map<String, Value>, field: &str) -> Result<Option<Str
     }
 }
 
-fn invalid(field: &str, problem: impl std::fmt::Display) -> ChatError {
+/// What is wrong with an option.
+pub(crate) fn invalid(field: &str, problem: impl std::fmt::Display) -> ChatError {
     ChatError::at(ErrorCode::InvalidOptions, field, problem)
 }

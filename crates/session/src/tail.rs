@@ -1,5 +1,6 @@
 //! The committed end of a running turn: a bounded ring of chunks that subscribers read, and the turn's end.
 
+use crate::open_requests::OpenRequests;
 use chat_grammar::ChatError;
 use chat_grammar::records::TurnRecord;
 use chat_journal::Chunk;
@@ -39,6 +40,7 @@ pub(crate) struct Tail {
     /// Set once, under the state's lock: no chunk comes after it.
     end: OnceCell<TurnEnd>,
     changed: Notify,
+    requests: OpenRequests,
 }
 
 #[derive(Debug, Default)]
@@ -50,6 +52,16 @@ struct TailState {
 }
 
 impl Tail {
+    /// The requests of the turn that wait for an answer, also those that are not committed yet.
+    pub(crate) fn requests(&self) -> &OpenRequests {
+        &self.requests
+    }
+
+    /// The highest committed sequence.
+    pub(crate) fn committed(&self) -> u64 {
+        self.lock().committed
+    }
+
     /// Adds a committed chunk and wakes the subscribers.
     pub(crate) fn push(&self, chunk: Arc<Chunk>) {
         let mut state = self.lock();

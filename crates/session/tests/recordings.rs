@@ -5,12 +5,15 @@
 mod support;
 
 use chat_grammar::records::{TurnOrigin, TurnRecord, TurnStatus};
+use chat_session::WaitingRequest;
+use futures::future::BoxFuture;
 use jsonschema::{Registry, Validator};
 use serde_json::{Map, Value, json};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 use std::fs;
 use std::path::Path;
+use std::sync::Arc;
 use support::{Conversation, Setup, parsed, recordings, sequences};
 
 /// More turns than any recording has.
@@ -51,6 +54,26 @@ async fn play(session: &Conversation<'_>) -> Vec<Played> {
     panic!("the recording does not end");
 }
 
+/// Fills in forms with the first choice of everything that has choices; opens no page.
+fn fill_in(asked: WaitingRequest) -> BoxFuture<'static, Option<String>> {
+    let asked: Value = serde_json::from_str(&asked.json).expect("JSON");
+    let choice = |schema: &Value| match schema["type"].as_str() {
+        Some("boolean") => json!(true),
+        _ if schema["enum"].is_array() => schema["enum"][0].clone(),
+        _ if schema["oneOf"].is_array() => schema["oneOf"][0]["const"].clone(),
+        _ => Value::Null,
+    };
+    let answer = match asked["request"]["requestedSchema"]["properties"].as_object() {
+        Some(fields) => {
+            let filled = fields.iter().map(|(name, schema)| (name.clone(), choice(schema)));
+            let content: Map<_, _> = filled.filter(|(_, choice)| !choice.is_null()).collect();
+            json!({ "response": { "action": "accept", "content": content } })
+        }
+        None => json!({ "response": { "action": "cancel" } }),
+    };
+    Box::pin(async move { Some(answer.to_string()) })
+}
+
 #[test]
 fn every_recording() {
     let validators = Validators::new();
@@ -58,7 +81,7 @@ fn every_recording() {
     for name in names() {
         let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().expect("a runtime");
         runtime.block_on(async {
-            let fixture = Setup::default().start();
+            let fixture = Setup { on_request: Some(Arc::new(fill_in)), ..Setup::default() }.start();
             let session = fixture.session(&name, "instant").await;
             let played = play(&session).await;
             for Played { turn, updates } in &played {

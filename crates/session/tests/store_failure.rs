@@ -12,6 +12,7 @@ use serde_json::json;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use support::Setup;
+use support::scripted::{Heard, Script, asks, contract};
 
 /// A store whose journal fails after so many batches.
 struct FailingStore {
@@ -113,4 +114,24 @@ async fn a_failed_commit_fails_the_turn_and_nobody_sees_what_was_not_committed()
     let failure = sealed.error.as_ref().expect("a reason");
     assert_eq!((failure.code.as_str(), failure.reason.as_str()), ("RUNTIME_ERROR", "store_failed"));
     assert_eq!(sealed.last_sequence, 3);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_answer_that_was_not_committed_is_not_delivered() {
+    let (setup, mut script) = Script::plain();
+    let setup = Setup { wrap: |store| Arc::new(FailingStore { store, batches_left: AtomicUsize::new(1) }), ..setup };
+    let fixture = setup.start();
+    let session = fixture.session_with(&contract()).await;
+    let turn = session.send("Go.").await.expect("sent");
+    script.says(vec![asks("a")]);
+    let request = session.see(&turn, "permission_request").await;
+    let answer = json!({ "outcome": { "outcome": "selected", "optionId": "yes" } });
+    let error = session.respond(&request, answer).await.expect_err("the journal refused it");
+    assert_eq!(error.code, chat_grammar::ErrorCode::StoreError);
+    let sealed = session.completion(&turn).await;
+    assert_eq!(sealed.error.as_ref().expect("a reason").reason, "store_failed");
+    assert_eq!(sealed.last_sequence, 1);
+    assert_eq!((script.hears().await, script.hears().await), (Heard::Opened, Heard::Prompt));
+    assert!(matches!(script.hears().await, Heard::Answer(..)));
+    assert_eq!(script.hears().await, Heard::Close, "it would wait for ever");
 }

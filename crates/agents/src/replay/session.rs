@@ -8,6 +8,7 @@ use chat_grammar::event::{ChatEvent, EventKind, FailureClass, FinishReason, Requ
 use chat_grammar::records::TurnFailure;
 use chat_normalizers::{Normalizer, Options, normalizer};
 use serde_json::{Value, json};
+use std::collections::HashSet;
 use std::time::Duration;
 use tokio::time::Instant;
 
@@ -25,6 +26,10 @@ pub(super) struct ReplaySession {
     play: Option<Play>,
     /// Events that wait for the next `next`.
     pending: Vec<ChatEvent>,
+    /// Requests of this turn whose answers are ready to be delivered.
+    answers: Vec<String>,
+    /// Requests that were answered before the recording came to its own answer.
+    answered: HashSet<String>,
     closed: bool,
 }
 
@@ -37,6 +42,15 @@ struct Play {
     /// The recorded time of the first line, in milliseconds.
     origin_ms: u64,
     done: bool,
+    /// The recorded answer to a request that waits for a live one.
+    held: Option<HeldAnswer>,
+}
+
+#[derive(Debug)]
+struct HeldAnswer {
+    request_id: String,
+    at_ms: u64,
+    message: AgentMessage,
 }
 
 impl ReplaySession {
@@ -52,6 +66,8 @@ impl ReplaySession {
             position: usize::try_from(position).unwrap_or(usize::MAX),
             play: None,
             pending: Vec::new(),
+            answers: Vec::new(),
+            answered: HashSet::new(),
             closed: false,
         };
         session.skip_played();
@@ -74,7 +90,7 @@ impl ReplaySession {
         }
     }
 
-    /// Reads on to the first line that is not due yet.
+    /// Reads on to the first line that is not due yet, to a request, or to the recorded answer to one that waits.
     fn read(&mut self) -> Vec<AgentMessage> {
         let mut messages = Vec::new();
         let Some(play) = &mut self.play else { return messages };
@@ -95,12 +111,33 @@ impl ReplaySession {
                     self.provider_session_id.clone_from(id);
                 }
             }
-            if !events.is_empty() {
-                let native = (side == Side::Agent).then(|| line.text.into_owned());
-                messages.push(AgentMessage { native, events, late: false });
+            if events.is_empty() {
+                continue;
+            }
+            let native = (side == Side::Agent).then(|| line.text.into_owned());
+            let asked = events.iter().find_map(asked_request).map(str::to_owned);
+            let resolved = events.iter().find_map(resolved_request).filter(|_| side == Side::Host).map(str::to_owned);
+            let message = AgentMessage { native, events, late: false };
+            if let Some(request_id) = resolved.filter(|request_id| !self.answered.remove(request_id)) {
+                play.held = Some(HeldAnswer { request_id, at_ms: line.at_ms, message });
+                break;
+            }
+            messages.push(message);
+            // Whoever answers at once is heard before the recording goes on.
+            if let Some(request_id) = asked {
+                self.answered.remove(&request_id);
+                break;
             }
         }
         messages
+    }
+
+    /// The recorded answer that waited for the live one, once that was delivered. The recording goes on from there.
+    fn released(&mut self) -> Option<AgentMessage> {
+        let play = self.play.as_mut()?;
+        let held = play.held.take_if(|held| self.answered.remove(&held.request_id))?;
+        play.started += Instant::now().saturating_duration_since(play.due(held.at_ms));
+        Some(held.message)
     }
 
     /// When the next line is due; `None` where the recorded turn has no more.
@@ -124,6 +161,22 @@ impl ReplaySession {
 // A subagent's end is not the turn's.
 fn ends_turn(event: &ChatEvent) -> bool {
     matches!(event.kind, EventKind::Done { .. }) && event.parent_tool_call_id.is_none()
+}
+
+fn asked_request(event: &ChatEvent) -> Option<&str> {
+    match &event.kind {
+        EventKind::PermissionRequested(request) => Some(&request.request_id),
+        EventKind::QuestionAsked(question) => Some(&question.request_id),
+        _ => None,
+    }
+}
+
+fn resolved_request(event: &ChatEvent) -> Option<&str> {
+    match &event.kind {
+        EventKind::PermissionResolved(response) => Some(&response.request_id),
+        EventKind::QuestionAnswered(answer) => Some(&answer.request_id),
+        _ => None,
+    }
 }
 
 impl Play {
@@ -160,7 +213,10 @@ impl AgentSession for ReplaySession {
             started: Instant::now(),
             origin_ms: origin.map_or(0, |line| line.at_ms),
             done: false,
+            held: None,
         });
+        self.answers.clear();
+        self.answered.clear();
         self.position += 1;
         Ok(())
     }
@@ -174,6 +230,12 @@ impl AgentSession for ReplaySession {
             return AgentOutput::Messages(vec![AgentMessage::made(std::mem::take(&mut self.pending))]);
         }
         loop {
+            if let Some(message) = self.released() {
+                return AgentOutput::Messages(vec![message]);
+            }
+            if self.play.as_ref().is_some_and(|play| play.held.is_some()) {
+                return std::future::pending().await;
+            }
             match self.next_due() {
                 Some(due) => {
                     if self.pace == Pace::Recorded {
@@ -194,11 +256,15 @@ impl AgentSession for ReplaySession {
         }
     }
 
-    fn answer(&mut self, _: &str, _: &RequestAnswer) -> Vec<ChatEvent> {
+    // What the answer means was recorded with it: whatever is answered, the recording goes on as it was.
+    fn answer(&mut self, request_id: &str, _: &RequestAnswer) -> Vec<ChatEvent> {
+        self.answers.push(request_id.to_owned());
         Vec::new()
     }
 
-    async fn deliver(&mut self) {}
+    async fn deliver(&mut self) {
+        self.answered.extend(self.answers.drain(..));
+    }
 
     async fn interrupt(&mut self) {
         if self.play.take().is_none_or(|play| play.done) {

@@ -1,8 +1,8 @@
 //! One turn from its first message to its seal.
 
+use super::limits::{INTERRUPT_GRACE, Limits, Mode, SHUTDOWN_GRACE};
 use super::{Command, Driver, OpenAgent, answer};
 use crate::pump::{Outcome, TurnPump, checkpoint_key};
-use crate::requests;
 use crate::tail::TurnEnd;
 use chat_agents::{AgentMessage, AgentOutput, NativeCheckpoint, Opening, PreparedExecution};
 use chat_grammar::event::{ChatEvent, ErrorEvent, EventKind, FailureClass, Stop};
@@ -15,35 +15,38 @@ use std::time::Duration;
 use tokio::sync::oneshot;
 use tokio::time::Instant;
 
-/// How long an agent may take to end a turn that it was asked to end.
-const INTERRUPT_GRACE: Duration = Duration::from_secs(5);
-/// The same where the host is closing.
-const SHUTDOWN_GRACE: Duration = Duration::from_secs(2);
 /// How long a drained stream is listened to at most, however much comes.
 const DRAIN_LIMIT: Duration = Duration::from_secs(2);
 /// When a turn that the agent began by late content, and whose end it does not tell, is over.
-const LATE_CONTENT_QUIET: Duration = Duration::from_millis(150);
+pub(super) const LATE_CONTENT_QUIET: Duration = Duration::from_millis(150);
 
 /// Those who wait for the end of the turn.
 #[derive(Default)]
-struct Waiting {
+pub(super) struct Waiting {
     interrupts: Vec<oneshot::Sender<Result<()>>>,
     closes: Vec<oneshot::Sender<Result<()>>>,
     shutdowns: Vec<oneshot::Sender<Result<()>>>,
 }
 
-/// What stands behind the turn's deadline.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Mode {
-    Running,
-    Interrupting { by: Instant },
-    ShuttingDown { by: Instant },
+impl Waiting {
+    /// Adds those who wait since a later turn.
+    pub(super) fn join(&mut self, later: Self) {
+        self.interrupts.extend(later.interrupts);
+        self.closes.extend(later.closes);
+        self.shutdowns.extend(later.shutdowns);
+    }
+
+    fn ends_agent(&self) -> bool {
+        !self.closes.is_empty() || !self.shutdowns.is_empty()
+    }
 }
 
 enum TurnWake {
     Command(Option<Command>),
     Output(AgentOutput),
     Quiet,
+    OverdueRequests,
+    OnlyRetries,
     Deadline,
 }
 
@@ -53,19 +56,23 @@ impl Driver {
             Ok(()) => self.start_turn(&mut pump, prompt).await,
             Err(failure) => Err(failure),
         };
-        match started {
+        let waiting = match started {
             Ok(()) => self.run_turn(pump, None).await,
             Err(failure) => {
                 report(&mut pump, &failure).await;
                 self.close_agent().await;
-                pump.seal(Outcome::Failed(failure)).await.ok();
+                // Whoever waits for the turn is told what the seal came to.
+                let _ = self.seal(pump, Outcome::Failed(failure)).await;
+                Waiting::default()
             }
-        }
+        };
+        self.conclude(waiting).await;
     }
 
     pub(super) async fn run_agent_turn(&mut self, mut pump: TurnPump) {
         self.give_held(&mut pump).await;
-        self.run_turn(pump, Some(LATE_CONTENT_QUIET)).await;
+        let waiting = self.run_turn(pump, Some(LATE_CONTENT_QUIET)).await;
+        self.conclude(waiting).await;
     }
 
     async fn start_turn(&mut self, pump: &mut TurnPump, prompt: &Value) -> Result<(), TurnFailure> {
@@ -85,7 +92,10 @@ impl Driver {
 
     /// The agent for an execution: the one that runs, or a new one that picks up the conversation's native session.
     async fn open_agent(&mut self, execution: &Arc<PreparedExecution>) -> Result<(), TurnFailure> {
-        if self.agent.as_ref().is_some_and(|agent| agent.execution.handle.revision == execution.handle.revision) {
+        let serves = |running: &PreparedExecution| {
+            running.handle.revision == execution.handle.revision && running.resolved == execution.resolved
+        };
+        if self.agent.as_ref().is_some_and(|agent| serves(&agent.execution)) {
             return Ok(());
         }
         self.close_agent().await;
@@ -101,84 +111,91 @@ impl Driver {
         Ok(())
     }
 
-    /// Pumps until the turn has ended. `quiet`: after so long a silence the turn is over also without a word.
-    async fn run_turn(&mut self, mut pump: TurnPump, quiet: Option<Duration>) {
+    /// Pumps until the turn has ended and is sealed. `quiet`: after so long a silence the turn is over also without a word.
+    /// Returns those who wait for more than the turn's end.
+    pub(super) async fn run_turn(&mut self, mut pump: TurnPump, quiet: Option<Duration>) -> Waiting {
         let mut waiting = Waiting::default();
         let mut mode = Mode::Running;
+        self.attend(&mut pump, &mode).await;
         let outcome = loop {
             if let Some(outcome) = pump.refused().or_else(|| pump.stopped()) {
                 break outcome;
             }
-            match self.wait_in_turn(&pump, mode, quiet).await {
-                TurnWake::Command(Some(command)) => self.obey_in_turn(command, &pump, &mut mode, &mut waiting).await,
+            match self.wait_in_turn(&pump, &mode, quiet).await {
+                TurnWake::Command(Some(command)) => self.obey_in_turn(command, &mut pump, &mut mode, &mut waiting).await,
                 TurnWake::Command(None) => break Outcome::HostClosed,
-                TurnWake::Output(AgentOutput::Messages(messages)) => self.take(&mut pump, messages).await,
+                TurnWake::Output(AgentOutput::Messages(messages)) => {
+                    self.take(&mut pump, messages).await;
+                    self.attend(&mut pump, &mode).await;
+                }
                 TurnWake::Output(AgentOutput::Ended { events, failure }) => {
                     break self.agent_ended(&mut pump, events, failure).await;
                 }
                 TurnWake::Quiet => break Outcome::Stopped { stop: Stop::EndTurn, native: None },
-                TurnWake::Deadline => break self.enforce(&mut pump, mode).await,
+                TurnWake::OverdueRequests => self.cancel_overdue(&mut pump).await,
+                TurnWake::OnlyRetries => self.give_up(&mut pump, &mut mode).await,
+                TurnWake::Deadline => break self.enforce(&mut pump, &mode).await,
             }
         };
+        if pump.refused().is_some() && pump.stopped().is_none() {
+            // It would go on with a turn that nobody hears.
+            self.close_agent().await;
+        }
         self.drain(&mut pump).await;
-        let outcome = match (mode, outcome) {
-            (Mode::ShuttingDown { .. }, _) => Outcome::HostClosed,
-            // An agent that answers an interrupt with an error was interrupted all the same.
-            (Mode::Interrupting { .. }, Outcome::Failed(_) | Outcome::Stopped { stop: Stop::Failed, .. }) => {
-                Outcome::Stopped { stop: Stop::Cancelled, native: None }
-            }
-            (_, outcome) => outcome,
-        };
-        self.finish_turn(pump, outcome, waiting).await;
+        self.finish_turn(pump, mode.outcome(outcome), waiting).await
     }
 
-    async fn wait_in_turn(&mut self, pump: &TurnPump, mode: Mode, quiet: Option<Duration>) -> TurnWake {
+    async fn wait_in_turn(&mut self, pump: &TurnPump, mode: &Mode, quiet: Option<Duration>) -> TurnWake {
         let Some(agent) = &mut self.agent else { return TurnWake::Quiet };
-        let deadline = match mode {
-            Mode::Interrupting { by } | Mode::ShuttingDown { by } => Some(by),
-            // The clock stands still while the agent works at something that may take long.
-            Mode::Running if pump.is_working() => None,
-            Mode::Running => Some(Instant::now() + Duration::from_millis(self.core.options.idle_limit_ms)),
-        };
+        let limits = Limits::new(pump, mode, &self.core.options);
+        let quiet = quiet.filter(|_| pump.requests().is_empty());
         tokio::select! {
             biased;
             command = self.commands.recv() => TurnWake::Command(command),
             output = agent.session.next() => TurnWake::Output(output),
             () = sleep_for(quiet) => TurnWake::Quiet,
-            () = sleep_until(deadline) => TurnWake::Deadline,
+            () = sleep_until(limits.requests) => TurnWake::OverdueRequests,
+            () = sleep_until(limits.retries) => TurnWake::OnlyRetries,
+            () = sleep_until(limits.end) => TurnWake::Deadline,
         }
     }
 
-    async fn obey_in_turn(&mut self, command: Command, pump: &TurnPump, mode: &mut Mode, waiting: &mut Waiting) {
+    async fn obey_in_turn(&mut self, command: Command, pump: &mut TurnPump, mode: &mut Mode, waiting: &mut Waiting) {
         match command {
             Command::Send(options, reply) => answer(reply, self.refuse_or_attach(&options, pump.turn_id()).await),
             Command::Close(reply) => waiting.closes.push(reply),
-            Command::Respond { request_id, reply, .. } => answer(reply, Err(requests::not_pending(&request_id))),
+            Command::Respond { request_id, answer: given, reply } => {
+                answer(reply, self.respond(pump, &request_id, &given).await);
+            }
+            Command::Answered { request_id, answer } => self.take_callback_answer(pump, &request_id, &answer).await,
             Command::Interrupt(reply) => {
                 waiting.interrupts.push(reply);
                 if *mode == Mode::Running {
+                    self.interrupt_agent(pump).await;
                     *mode = Mode::Interrupting { by: Instant::now() + INTERRUPT_GRACE };
-                    self.interrupt_agent().await;
                 }
             }
             Command::Shutdown(reply) => {
                 waiting.shutdowns.push(reply);
                 if *mode == Mode::Running {
-                    self.interrupt_agent().await;
+                    self.interrupt_agent(pump).await;
                 }
                 *mode = Mode::ShuttingDown { by: Instant::now() + SHUTDOWN_GRACE };
             }
         }
     }
 
-    async fn interrupt_agent(&mut self) {
+    /// Asks the agent to end the turn. What it waits for is answered first, since it may end nothing while it waits.
+    pub(super) async fn interrupt_agent(&mut self, pump: &mut TurnPump) {
+        self.cancel_requests(pump, "The turn was interrupted").await;
         if let Some(agent) = &mut self.agent {
             agent.session.interrupt().await;
         }
     }
 
-    async fn take(&mut self, pump: &mut TurnPump, messages: Vec<AgentMessage>) {
-        if let Some(agent) = &self.agent {
+    pub(super) async fn take(&mut self, pump: &mut TurnPump, messages: Vec<AgentMessage>) {
+        let messages = self.hold_late(messages);
+        if let (false, Some(agent)) = (messages.is_empty(), &self.agent) {
             pump.take(messages, agent.session.source()).await;
         }
         if let Some(title) = pump.take_title() {
@@ -192,26 +209,6 @@ impl Driver {
         match pump.stopped() {
             Some(outcome) => outcome,
             None => {
-                report(pump, &failure).await;
-                Outcome::Failed(failure)
-            }
-        }
-    }
-
-    /// The agent did not keep its time: it is ended.
-    async fn enforce(&mut self, pump: &mut TurnPump, mode: Mode) -> Outcome {
-        let Some(agent) = &mut self.agent else { return Outcome::HostClosed };
-        agent.session.close().await;
-        if let AgentOutput::Ended { events, .. } = agent.session.next().await {
-            pump.take(vec![AgentMessage::made(events)], agent.session.source()).await;
-        }
-        self.agent = None;
-        match mode {
-            Mode::Interrupting { .. } => Outcome::Stopped { stop: Stop::Cancelled, native: None },
-            Mode::ShuttingDown { .. } => Outcome::HostClosed,
-            Mode::Running => {
-                let message = format!("the agent said nothing for {} ms", self.core.options.idle_limit_ms);
-                let failure = TurnFailure::new(FailureClass::Transport, "agent_silent", message, true);
                 report(pump, &failure).await;
                 Outcome::Failed(failure)
             }
@@ -234,14 +231,29 @@ impl Driver {
         }
     }
 
-    async fn finish_turn(&mut self, pump: TurnPump, outcome: Outcome, waiting: Waiting) {
+    async fn finish_turn(&mut self, pump: TurnPump, outcome: Outcome, mut waiting: Waiting) -> Waiting {
         if let Some(agent) = &self.agent {
             pump.save_checkpoint(agent.session.as_ref()).await;
         }
-        let end: TurnEnd = pump.seal(outcome).await;
+        let end = self.seal(pump, outcome).await;
         let result = || end.as_ref().map(|_| ()).map_err(ChatError::clone);
-        waiting.interrupts.into_iter().for_each(|reply| answer(reply, result()));
-        if !waiting.closes.is_empty() || !waiting.shutdowns.is_empty() {
+        waiting.interrupts.drain(..).for_each(|reply| answer(reply, result()));
+        waiting
+    }
+
+    /// Ends the turn, and no request outlives it.
+    async fn seal(&mut self, mut pump: TurnPump, outcome: Outcome) -> TurnEnd {
+        self.cancel_requests(&mut pump, "The turn ended").await;
+        pump.seal(outcome).await
+    }
+
+    /// What follows a turn before the next command: late words of earlier turns, and those who waited for the agent's release.
+    async fn conclude(&mut self, mut waiting: Waiting) {
+        if waiting.ends_agent() {
+            self.close_agent().await;
+        }
+        self.run_late_turns(&mut waiting).await;
+        if waiting.ends_agent() {
             self.close_agent().await;
         }
         waiting.closes.into_iter().for_each(|reply| answer(reply, Ok(())));
@@ -272,7 +284,7 @@ impl Driver {
 }
 
 /// Shows a failure that no message of the agent told of, as the stream shows those that the agent tells.
-async fn report(pump: &mut TurnPump, failure: &TurnFailure) {
+pub(super) async fn report(pump: &mut TurnPump, failure: &TurnFailure) {
     let event = EventKind::Error(ErrorEvent {
         message: failure.message.clone(),
         class: failure.class,

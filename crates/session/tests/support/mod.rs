@@ -1,6 +1,8 @@
 //! A chat over bundled recordings on a file of its own.
 #![allow(dead_code, reason = "each test binary uses its own part")]
 
+pub(crate) mod scripted;
+
 use chat_agents::{Adapters, AgentOptions, HostContext};
 use chat_grammar::Result;
 use chat_grammar::records::{ExecutionHandle, TurnRecord};
@@ -34,6 +36,8 @@ pub(crate) struct Setup {
     pub(crate) options: Value,
     pub(crate) on_turn: Option<OnTurn>,
     pub(crate) on_request: Option<OnRequest>,
+    /// Instead of those of this version.
+    pub(crate) adapters: Option<Arc<Adapters>>,
     pub(crate) wrap: fn(SqliteStore) -> Arc<dyn ConversationStore>,
     pub(crate) folder: TempDir,
 }
@@ -44,6 +48,7 @@ impl Default for Setup {
             options: json!({ "ownerUserId": "ada" }),
             on_turn: None,
             on_request: None,
+            adapters: None,
             wrap: |store| Arc::new(store),
             folder: TempDir::new().expect("a folder"),
         }
@@ -56,7 +61,7 @@ impl Setup {
         let agents = AgentOptions { replay_dirs: vec![self.folder.path().to_owned()], bundled_recordings: Some(recordings()) };
         let ports = ChatPorts {
             store: Arc::clone(&store),
-            adapters: Arc::new(Adapters::new(agents)),
+            adapters: self.adapters.unwrap_or_else(|| Arc::new(Adapters::new(agents))),
             host: host(self.folder.path()),
             clock: Clock::System,
             on_turn: self.on_turn,
@@ -87,8 +92,20 @@ pub(crate) fn prompt(text: &str) -> Value {
 impl Fixture {
     /// A conversation ready for `send`.
     pub(crate) async fn session(&self, recording: &str, pace: &str) -> Conversation<'_> {
-        let contract = contract(recording, pace).to_string();
-        let execution = self.chat.prepare_execution(recording, &contract, None).await.expect("the recording can be played");
+        self.session_with(&contract(recording, pace)).await
+    }
+
+    /// The same where permissions are asked for.
+    pub(crate) async fn asking(&self, recording: &str) -> Conversation<'_> {
+        let mut contract = contract(recording, "instant");
+        contract["permissionMode"] = json!("ask");
+        self.session_with(&contract).await
+    }
+
+    /// The same with a contract.
+    pub(crate) async fn session_with(&self, contract: &Value) -> Conversation<'_> {
+        let name = contract["agent"]["installationId"].as_str().expect("an installation");
+        let execution = self.chat.prepare_execution(name, &contract.to_string(), None).await.expect("prepared");
         let options = json!({ "execution": execution }).to_string();
         let id = self.chat.start_session(&options).await.expect("a session").id;
         Conversation { chat: &self.chat, execution, id }
@@ -113,6 +130,29 @@ impl Conversation<'_> {
 
     pub(crate) async fn completion(&self, turn: &str) -> Arc<TurnRecord> {
         self.chat.completion(&self.id, turn).await.expect("the turn is sealed")
+    }
+
+    /// Reads a turn from its start up to the first update of a kind.
+    pub(crate) async fn see(&self, turn: &str, kind: &str) -> Value {
+        let mut subscription = self.watch(turn, 0);
+        while let Some(batch) = subscription.next_batch().await.expect("the reader keeps up") {
+            let updates = parsed(&self.texts(turn, &batch));
+            if let Some(update) = updates.into_iter().find(|update| update["sessionUpdate"] == kind) {
+                return update;
+            }
+        }
+        panic!("the turn ended without a {kind}");
+    }
+
+    /// Answers a request.
+    pub(crate) async fn respond(&self, request: &Value, answer: Value) -> Result<()> {
+        let id = request["requestId"].as_str().expect("an id").to_owned();
+        self.chat.respond(&self.id, id, answer.to_string()).await
+    }
+
+    /// What waits, as `inspect` says.
+    pub(crate) async fn pending(&self) -> Value {
+        self.chat.inspect(&self.id).await.expect("inspected")["pendingRequests"].clone()
     }
 
     pub(crate) fn texts(&self, turn: &str, batch: &Batch) -> Vec<String> {
@@ -190,4 +230,9 @@ pub(crate) fn said(updates: &[Value]) -> String {
     own.filter(|update| update["sessionUpdate"] == "agent_message_chunk")
         .filter_map(|update| update["content"]["text"].as_str())
         .collect()
+}
+
+/// The updates of a kind.
+pub(crate) fn of_kind<'a>(updates: &'a [Value], kind: &str) -> Vec<&'a Value> {
+    updates.iter().filter(|update| update["sessionUpdate"] == kind).collect()
 }
