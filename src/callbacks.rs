@@ -7,6 +7,9 @@ use napi::bindgen_prelude::{FnArgs, Function, Promise};
 use napi::threadsafe_function::ThreadsafeFunctionCallMode;
 use std::sync::Arc;
 
+/// Takes the kind and the JSON of a request; gives the answer as JSON, if any.
+pub(crate) type AskAboutRequest<'a> = Function<'a, FnArgs<(String, String)>, Promise<Option<String>>>;
+
 /// The time as the host tells it.
 pub(crate) fn host_clock(clock: Function<'_, (), f64>) -> napi::Result<Clock> {
     let clock = Arc::new(clock.build_threadsafe_function().weak::<true>().build()?);
@@ -31,9 +34,7 @@ pub(crate) fn turn_listener(on_turn: Function<'_, String, ()>) -> napi::Result<O
 }
 
 /// Asked about requests of agents. Where the function fails, or is gone with its environment, the request waits for others.
-pub(crate) fn request_listener(
-    on_request: Function<'_, FnArgs<(String, String)>, Promise<Option<String>>>,
-) -> napi::Result<OnRequest> {
+pub(crate) fn request_listener(on_request: AskAboutRequest<'_>) -> napi::Result<OnRequest> {
     let on_request = Arc::new(on_request.build_threadsafe_function().weak::<true>().build()?);
     Ok(Arc::new(move |WaitingRequest { kind, json }| {
         let on_request = Arc::clone(&on_request);

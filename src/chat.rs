@@ -1,6 +1,6 @@
 //! `Chat` and `ChatSession`.
 
-use crate::callbacks::{host_clock, request_listener, turn_listener};
+use crate::callbacks::{AskAboutRequest, host_clock, request_listener, turn_listener};
 use crate::error::{json, to_napi};
 use crate::promise::{answer, runtime};
 use crate::runtime::NativeRuntime;
@@ -11,7 +11,7 @@ use chat_grammar::Result;
 use chat_journal::{ConversationStore, SqliteStore};
 use chat_session::{Chat, ChatOptions, ChatPorts, Clock};
 use napi::Env;
-use napi::bindgen_prelude::{AsyncBlock, FnArgs, Function, Promise, ToNapiValue};
+use napi::bindgen_prelude::{AsyncBlock, Function, ToNapiValue};
 use napi_derive::napi;
 use serde_json::json as value;
 use std::future::Future;
@@ -48,7 +48,8 @@ impl NativeChat {
         agents: &NativeRuntime,
         clock: Option<Function<'_, (), f64>>,
         on_turn: Option<Function<'_, String, ()>>,
-        on_request: Option<Function<'_, FnArgs<(String, String)>, Promise<Option<String>>>>,
+        #[napi(ts_arg_type = "((kind: string, requestJson: string) => Promise<string | null>) | undefined | null")]
+        on_request: Option<AskAboutRequest<'_>>,
     ) -> napi::Result<Self> {
         let mut options = ChatOptions::from_json(&options_json).map_err(to_napi)?;
         options.idle_limit_ms = agents.limits.idle_limit_ms.unwrap_or(options.idle_limit_ms);

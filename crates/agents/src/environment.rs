@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 /// Beginnings of the names that agents and their providers' libraries read. An inherited key silently beats the login or the
-/// endpoint that a contract chose (Claude Code prefers `ANTHROPIC_API_KEY` to its login).
-const STEERING_PREFIXES: [&str; 38] = [
+/// endpoint that a contract chose: Claude Code prefers `ANTHROPIC_API_KEY` to its login.
+const STEERING_PREFIXES: [&str; 43] = [
     // Agents.
     "ANTHROPIC_",
     "CLAUDE_",
@@ -13,66 +13,58 @@ const STEERING_PREFIXES: [&str; 38] = [
     "OPENAI_",
     "OPENCODE_",
     "PI_",
-    // Ours: an agent may run inside an agent.
+    // Ours: a host may run inside an agent.
     "CHAT_NATIVE_",
     // Providers.
     "AI_GATEWAY_",
-    "ANT_LING_",
-    "AZURE_",
-    "BASETEN_",
+    "AWS_BEARER_TOKEN_BEDROCK",
+    "AWS_BEDROCK_",
+    "AWS_ENDPOINT_URL_BEDROCK",
+    "AZURE_API_",
+    "AZURE_COGNITIVE_",
+    "AZURE_OPENAI_",
+    "AZURE_RESOURCE_NAME",
+    "BEDROCK_",
     "CEREBRAS_",
-    "CLOUDFLARE_",
     "COHERE_",
+    "COPILOT_",
     "DASHSCOPE_",
     "DEEPINFRA_",
     "DEEPSEEK_",
     "FIREWORKS_",
     "GEMINI_",
-    "GOOGLE_",
+    "GOOGLE_API_",
+    "GOOGLE_GEMINI_",
+    "GOOGLE_GENERATIVE_AI_",
+    "GOOGLE_VERTEX_",
     "GROQ_",
     "KIMI_",
+    "LITELLM_",
     "MINIMAX_",
     "MISTRAL_",
     "MOONSHOT_",
-    "NVIDIA_API_",
-    "OLLAMA_",
     "OPENROUTER_",
     "PERPLEXITY_",
-    "REPLICATE_",
     "TOGETHER_",
-    "VENICE_",
-    "VERCEL_",
     "VERTEX_",
     "VERTEXAI_",
     "XAI_",
     "ZAI_",
+    "ZHIPU_",
 ];
 
-/// Names that share their beginning with variables an agent's commands need, such as `AWS_PROFILE` for the user's own tools: only
-/// these choose a model's endpoint or pay for it.
-const STEERING_NAMES: [&str; 22] = [
-    "AWS_ACCESS_KEY_ID",
-    "AWS_BEARER_TOKEN_BEDROCK",
-    "AWS_BEDROCK_FORCE_HTTP1",
-    "AWS_BEDROCK_SKIP_AUTH",
-    "AWS_ENDPOINT_URL_BEDROCK_RUNTIME",
-    "AWS_PROFILE",
-    "AWS_SECRET_ACCESS_KEY",
-    "AWS_SESSION_TOKEN",
-    "AWS_WEB_IDENTITY_TOKEN_FILE",
+/// Names without such a beginning that set up Claude Code, or tell an agent that it runs inside another.
+const STEERING_NAMES: [&str; 10] = [
     "API_TIMEOUT_MS",
+    "BASH_DEFAULT_TIMEOUT_MS",
+    "BASH_MAX_OUTPUT_LENGTH",
+    "BASH_MAX_TIMEOUT_MS",
     "CLAUDECODE",
     "CLOUD_ML_REGION",
-    "COPILOT_GITHUB_TOKEN",
-    "DISABLE_PROMPT_CACHING",
-    "GCLOUD_PROJECT",
-    "HF_TOKEN",
+    "MAX_MCP_OUTPUT_TOKENS",
     "MAX_THINKING_TOKENS",
-    "MCP_TIMEOUT",
     "MCP_TOOL_TIMEOUT",
     "OPENCODE",
-    "USE_BUILTIN_RIPGREP",
-    "ZHIPU_API_KEY",
 ];
 
 /// The variables of the host that an agent gets: exactly those that `inherit` names, or else all but those that steer the login,
@@ -119,7 +111,7 @@ mod tests {
             "CODEX_HOME",
             "CURSOR_API_KEY",
             "GEMINI_API_KEY",
-            "GOOGLE_APPLICATION_CREDENTIALS",
+            "GOOGLE_API_KEY",
             "OPENAI_API_KEY",
             "OPENCODE_CONFIG_CONTENT",
             "OPENROUTER_API_KEY",
@@ -132,8 +124,10 @@ mod tests {
     #[test]
     fn what_commands_need_stays() {
         let needed = [
-            "AWS_REGION",
+            "AWS_PROFILE",
+            "AZURE_CLIENT_ID",
             "GIT_AUTHOR_NAME",
+            "GOOGLE_APPLICATION_CREDENTIALS",
             "HOME",
             "HTTPS_PROXY",
             "LANG",

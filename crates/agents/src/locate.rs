@@ -41,7 +41,10 @@ pub(crate) fn program(
 
 fn on_path(name: &str, path: &str, cwd: &Path) -> Option<PathBuf> {
     // A relative entry would take the program from whichever project is worked on.
-    let folders = env::split_paths(path).filter(|folder| folder.is_absolute());
+    let folders: Vec<PathBuf> = env::split_paths(path).filter(|folder| folder.is_absolute()).collect();
+    if folders.is_empty() {
+        return None;
+    }
     which::which_in(name, env::join_paths(folders).ok(), cwd).ok()
 }
 

@@ -10,6 +10,9 @@ mod orphans;
 #[cfg(target_os = "linux")]
 mod parent_death;
 mod stderr;
+#[cfg(test)]
+#[cfg(target_os = "linux")]
+mod tests;
 
 pub(crate) use agent::AgentProcess;
 

@@ -115,14 +115,7 @@ impl CodexSession {
                 self.turns.started(params);
                 self.interrupt_what_runs(out);
             }
-            "turn/completed" => {
-                if self.turns.completed(params) && std::mem::take(&mut self.interrupted) {
-                    // Codex lets the commands of an interrupted turn go on (0.171.0).
-                    for thread_id in self.turns.threads() {
-                        self.connection.request("thread/backgroundTerminals/clean", &json!({ "threadId": thread_id }), out);
-                    }
-                }
-            }
+            "turn/completed" => self.turn_completed(params, out),
             "serverRequest/resolved" => {
                 let params: Value = serde_json::from_str(params).unwrap_or(Value::Null);
                 self.requests.remove(&id_text(&params["requestId"]));
@@ -136,6 +129,16 @@ impl CodexSession {
                 }
             }
             _ => {}
+        }
+    }
+
+    fn turn_completed(&mut self, params: &str, out: &mut Vec<ChatEvent>) {
+        if !self.turns.completed(params) || !std::mem::take(&mut self.interrupted) {
+            return;
+        }
+        // Codex lets the commands of an interrupted turn go on (0.171.0).
+        for thread_id in self.turns.threads() {
+            self.connection.request("thread/backgroundTerminals/clean", &json!({ "threadId": thread_id }), out);
         }
     }
 

@@ -42,6 +42,7 @@ pub(crate) struct AgentProcess {
     drained: usize,
     stderr: StderrTail,
     stderr_task: JoinHandle<()>,
+    input_task: JoinHandle<()>,
     recorder: Option<Recorder>,
 }
 
@@ -54,7 +55,7 @@ impl AgentProcess {
         let stderr_pipe = ChildStderr::from_std(pipes.stderr)?;
         killed_on_failure.disarm();
         let (input, lines) = mpsc::unbounded_channel();
-        tokio::spawn(write(stdin, lines, recorder.clone()));
+        let input_task = tokio::spawn(write(stdin, lines, recorder.clone()));
         let stderr = StderrTail::default();
         let stderr_task = tokio::spawn(stderr.clone().follow(stderr_pipe, recorder.clone()));
         Ok(Self {
@@ -68,6 +69,7 @@ impl AgentProcess {
             drained: 0,
             stderr,
             stderr_task,
+            input_task,
             recorder,
         })
     }
@@ -129,10 +131,15 @@ impl AgentProcess {
 
     /// Waits for the end of a process whose stream has ended; kills it where it has not ended after 2 seconds.
     pub(crate) async fn exited(&mut self) -> Exit {
-        if timeout(PATIENCE, self.exit()).await.is_err() {
+        if timeout(PATIENCE, exit(&mut self.life)).await.is_err() {
             self.group.kill();
         }
-        self.exit().await
+        let exit = exit(&mut self.life).await;
+        // Its last words are often there only now.
+        if !self.stderr_task.is_finished() {
+            let _ = timeout(DRAIN_SILENCE, &mut self.stderr_task).await;
+        }
+        exit
     }
 
     /// The last 32 KiB at most of what the agent wrote to its stderr, without control sequences of terminals.
@@ -157,28 +164,18 @@ impl AgentProcess {
 
     /// What it still writes is thrown away meanwhile: an agent that cannot write would not end.
     async fn ends_within_patience(&mut self) -> bool {
-        let mut output = self.output.take();
+        let output = &mut self.output;
         let discard = async {
-            if let Some(output) = &mut output {
+            if let Some(output) = output {
                 // Where this fails there is nothing to read.
                 let _ = tokio::io::copy(output, &mut tokio::io::sink()).await;
             }
             std::future::pending::<()>().await;
         };
-        let ended = tokio::select! {
-            _ = self.exit() => true,
+        tokio::select! {
+            _ = exit(&mut self.life) => true,
             () = discard => false,
             () = tokio::time::sleep(PATIENCE) => false,
-        };
-        self.output = output;
-        ended
-    }
-
-    async fn exit(&mut self) -> Exit {
-        let unknown = Exit { code: None, signal: None };
-        match self.life.wait_for(|life| *life != Life::Running).await.map(|life| *life) {
-            Ok(Life::Exited(exit) | Life::Swept(exit)) => exit,
-            Ok(Life::Running) | Err(_) => unknown,
         }
     }
 
@@ -200,7 +197,9 @@ impl Drop for AgentProcess {
     fn drop(&mut self) {
         // Its thread ends what it has started.
         self.group.kill();
+        // Something else may hold its pipes for ever.
         self.stderr_task.abort();
+        self.input_task.abort();
     }
 }
 
@@ -218,6 +217,14 @@ impl Drop for KillOnFailure<'_> {
         if let Some(group) = self.0 {
             group.kill();
         }
+    }
+}
+
+async fn exit(life: &mut watch::Receiver<Life>) -> Exit {
+    match life.wait_for(|life| *life != Life::Running).await.map(|life| *life) {
+        Ok(Life::Exited(exit) | Life::Swept(exit)) => exit,
+        // The agent's thread has failed, and the agent ended with it.
+        Ok(Life::Running) | Err(_) => Exit { code: None, signal: None },
     }
 }
 

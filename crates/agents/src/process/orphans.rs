@@ -26,9 +26,11 @@ pub(super) fn end(entries: &[String]) -> usize {
             return known.len();
         }
         for process in carriers {
-            let first = known.insert(process.pid());
-            let asked = first && started.elapsed() < GRACE && process.kill_with(Signal::Term).unwrap_or(false);
-            if !asked && (first || started.elapsed() > GRACE) {
+            let is_new = known.insert(process.pid());
+            if started.elapsed() > GRACE {
+                process.kill();
+            } else if is_new && process.kill_with(Signal::Term).is_none() {
+                // Systems without signals.
                 process.kill();
             }
         }

@@ -58,7 +58,11 @@ impl Default for Setup {
 impl Setup {
     pub(crate) fn start(self) -> Fixture {
         let store = (self.wrap)(open_store(&self.folder.path().join("chat.sqlite")));
-        let agents = AgentOptions { replay_dirs: vec![self.folder.path().to_owned()], bundled_recordings: Some(recordings()) };
+        let agents = AgentOptions {
+            replay_dirs: vec![self.folder.path().to_owned()],
+            bundled_recordings: Some(recordings()),
+            ..AgentOptions::default()
+        };
         let ports = ChatPorts {
             store: Arc::clone(&store),
             adapters: self.adapters.unwrap_or_else(|| Arc::new(Adapters::new(agents))),
