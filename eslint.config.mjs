@@ -4,12 +4,12 @@ import tseslint from "typescript-eslint";
 const nodeGlobals = Object.fromEntries(["console", "process", "URL", "setImmediate", "setTimeout", "clearTimeout"].map((name) => [name, "readonly"]));
 
 export default tseslint.config(
-  { ignores: ["dist/", "target/", "artifacts/", "demo-data/", "bench/", "fixtures/", "index.d.ts", "__test__/consumer/"] },
+  { ignores: ["dist/", "target/", "artifacts/", "demo-data/", "bench/", "fixtures/", "index.d.ts", "__test__/consumer/", "conformance/.cache/"] },
   js.configs.recommended,
   {
     files: ["**/*.ts", "**/*.mts", "**/*.cts"],
     extends: [tseslint.configs.strictTypeChecked, tseslint.configs.stylisticTypeChecked],
-    languageOptions: { parserOptions: { project: ["tsconfig.json", "__test__/tsconfig.json"], tsconfigRootDir: import.meta.dirname } },
+    languageOptions: { parserOptions: { project: ["tsconfig.json", "__test__/tsconfig.json", "conformance/tsconfig.json"], tsconfigRootDir: import.meta.dirname } },
     rules: {
       // `Array<{ … }>` reads better where the element is more than a name, as in the public types.
       "@typescript-eslint/array-type": "off",
