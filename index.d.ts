@@ -8,7 +8,7 @@ export declare class NativeChat {
    * `on_request`: kind (`permission` or `elicitation`) and JSON of a request; gives the answer as JSON, or `null`.
    * None of the callbacks may throw or reject, and none keeps the process alive.
    */
-  constructor(optionsJson: string, store: NativeStore, agents: NativeRuntime, clock?: (() => number) | undefined | null, onTurn?: ((arg: string) => void) | undefined | null, onRequest?: ((arg0: string, arg1: string) => Promise<string | undefined | null>) | undefined | null)
+  constructor(optionsJson: string, store: NativeStore, agents: NativeRuntime, clock?: (() => number) | undefined | null, onTurn?: ((arg: string) => void) | undefined | null, onRequest?: ((kind: string, requestJson: string) => Promise<string | null>) | undefined | null)
   prepareExecution(id: string, contractJson: string, resolvedJson?: string | undefined | null): Promise<string>
   startSession(optionsJson: string): Promise<string>
   resumeSession(optionsJson: string): Promise<string>

@@ -138,9 +138,9 @@ export function runProgram(name: string, args: string[], onLine?: (line: string,
   return runNode([join(import.meta.dirname, "programs", name), ...args], onLine);
 }
 
-export function runNode(args: string[], onLine?: (line: string, kill: () => void) => void, cwd = root): Promise<Ended> {
+export function runNode(args: string[], onLine?: (line: string, kill: () => void) => void, cwd = root, env = process.env): Promise<Ended> {
   return new Promise((resolve, reject) => {
-    const child = spawn(process.execPath, args, { cwd, stdio: ["ignore", "pipe", "pipe"] });
+    const child = spawn(process.execPath, args, { cwd, env, stdio: ["ignore", "pipe", "pipe"] });
     const kill = (): void => void child.kill("SIGKILL");
     let stdout = "";
     let stderr = "";

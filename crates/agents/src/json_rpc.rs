@@ -207,7 +207,8 @@ impl Connection {
                 }
                 let mut events = Vec::new();
                 self.normalizer.push(&text, Side::Agent, &mut events);
-                Heard { line: Some(text), events }
+                let line = if self.mask_failures(&mut events) { self.secrets.mask(&text).into_owned() } else { text };
+                Heard { line: Some(line), events }
             }
             Frame::TooLong { bytes } => {
                 tracing::warn!(agent = self.source(), bytes, "a message was too long to be read");
@@ -215,6 +216,26 @@ impl Connection {
                 Heard { line: None, events: vec![EventKind::Unmapped { kind }.into()] }
             }
         }
+    }
+
+    /// Providers repeat a key that they refuse. True where there was something that may hold one.
+    fn mask_failures(&self, events: &mut [ChatEvent]) -> bool {
+        let mut masked = false;
+        for event in events {
+            let message = match &mut event.kind {
+                EventKind::Error(error) => &mut error.message,
+                EventKind::Warning { message, detail, .. } => {
+                    if let Some(detail) = detail {
+                        *detail = self.secrets.mask(detail).into_owned();
+                    }
+                    message
+                }
+                _ => continue,
+            };
+            *message = self.secrets.mask(message).into_owned();
+            masked = true;
+        }
+        masked
     }
 
     /// Closes what the agent left open when it ended.

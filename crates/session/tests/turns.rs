@@ -360,7 +360,7 @@ async fn what_a_replay_cannot_apply_is_refused_with_its_path() {
         contract
     };
     for (contract, path, word) in [
-        (with("/agent/adapterId", json!("codex")), "agent.adapterId", "replay"),
+        (with("/agent/adapterId", json!("nobody")), "agent.adapterId", "replay"),
         (with("/agent/installationId", json!("codex/nothing")), "agent.installationId", "no bundled recording"),
         (with("/agent/installationId", json!("../secrets")), "agent.installationId", "neither"),
         (with("/agent/installationId", json!(outside.path())), "agent.installationId", "replayDirs"),

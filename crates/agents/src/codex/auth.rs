@@ -20,7 +20,7 @@ const USUAL_VARIABLE: &str = "OPENAI_API_KEY";
 const OPENAI: &str = "openai";
 const OPENAI_BASE_URL: &str = "https://api.openai.com/v1";
 /// What the provider is called in Codex's configuration.
-const PROVIDER: &str = "chat_native";
+pub(super) const PROVIDER: &str = "chat_native";
 
 /// An account that can be used.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -1,6 +1,7 @@
 //! A thread of Codex: one conversation's native session.
 
 use super::answers::Request;
+use super::auth::PROVIDER;
 use super::failure;
 use super::turns::Turns;
 use crate::adapter::{AgentMessage, AgentOutput, AgentSession, NativeCheckpoint};
@@ -64,7 +65,8 @@ impl CodexSession {
     }
 
     /// Looks at what was heard for what the session itself must know or do.
-    fn attend(&mut self, heard: Heard, out: &mut Vec<AgentMessage>) {
+    fn attend(&mut self, mut heard: Heard, out: &mut Vec<AgentMessage>) {
+        heard.events.iter_mut().for_each(name_provider);
         let late = heard.line.as_deref().is_some_and(|line| self.turns.is_late(line));
         let mut more = Vec::new();
         if let Some(line) = heard.line.as_deref().filter(|line| !is_piece(line)) {
@@ -169,6 +171,13 @@ impl CodexSession {
         {
             tracing::warn!(%error, "a refreshed login was not written back");
         }
+    }
+}
+
+/// The provider of the host's contract stands behind the one of our making.
+fn name_provider(event: &mut ChatEvent) {
+    if let EventKind::UsageFinal { usage } = &mut event.kind {
+        usage.model.provider_id.take_if(|provider| provider == PROVIDER);
     }
 }
 
