@@ -16,7 +16,7 @@ test("a command that succeeds", async () => {
   expect(others).toEqual([]);
   expect(tool).toMatchObject({ name: "Bash", kind: "execute", status: "completed", output: { exitCode: 0 } });
   // Codex reads both streams at once: which comes first is chance.
-  const lines = String((tool?.output as { output: string }).output).trim().split("\n");
+  const lines = (tool?.output as { output: string }).output.trim().split("\n");
   expect(lines.sort()).toEqual(["to stderr", "to stdout"]);
   expect(JSON.stringify(tool?.input)).toContain("echo made > made.txt");
   expect(readFileSync(join(project, "made.txt"), "utf8")).toBe("made\n");
