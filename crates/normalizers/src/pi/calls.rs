@@ -107,8 +107,11 @@ impl Calls {
             ..ToolUpdated::default()
         };
         // The same input is told at the end of its block, of its message and at the start of its execution.
-        if !std::mem::replace(&mut call.whole, true) || call.input != input {
-            call.input = input;
+        if std::mem::replace(&mut call.whole, true) && call.input == input {
+            return;
+        }
+        call.input = input;
+        if news.title.is_some() || news.input.is_some() || news.content.is_some() || news.locations.is_some() {
             self.tools.update(news, out);
         }
     }

@@ -40,8 +40,10 @@ impl Snapshots {
     }
 
     fn take_tail<'a>(&mut self, text: &'a str, truncation: Truncation) -> Growth<'a> {
-        let start = truncation.total_bytes.saturating_sub(text.len() as u64);
-        for start in [start.saturating_sub(1), start] {
+        let untrimmed = truncation.total_bytes.saturating_sub(text.len() as u64);
+        // As a rule output ends with a newline. What was seen may itself be off by one.
+        let likely = untrimmed.saturating_sub(1);
+        for start in [likely, untrimmed, likely.saturating_sub(1)] {
             let known = start.checked_sub(self.start).and_then(|shift| self.seen.get(usize::try_from(shift).ok()?..));
             let Some(known) = known.filter(|known| !known.is_empty()) else { continue };
             // The newline at the end of what was seen may be the one that was taken off here.
@@ -54,8 +56,8 @@ impl Snapshots {
             }
         }
         let end = self.start + self.seen.len() as u64;
-        let missing = start.saturating_sub(end);
-        self.keep(text, start);
+        let missing = likely.saturating_sub(end);
+        self.keep(text, likely);
         match missing {
             0 => Growth::Piece(Cow::Borrowed(text)),
             _ => Growth::Piece(Cow::Owned(format!("\n… {missing} bytes omitted …\n{text}"))),
@@ -122,6 +124,6 @@ mod tests {
         let mut snapshots = Snapshots::default();
         let (text, truncation) = tail(&"x\n".repeat(2005), 2000);
         let Growth::Piece(piece) = snapshots.take(&text, Some(truncation)) else { panic!("no piece") };
-        assert_eq!(&*piece, format!("\n… 11 bytes omitted …\n{text}"));
+        assert_eq!(&*piece, format!("\n… 10 bytes omitted …\n{text}"));
     }
 }

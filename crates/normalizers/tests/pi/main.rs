@@ -2,9 +2,12 @@
 
 #![allow(clippy::expect_used, clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
 
+mod cases;
 #[allow(dead_code, reason = "what the tests of other agents use")]
 #[path = "../common/mod.rs"]
 mod common;
+mod independent;
+mod segments;
 mod snapshots;
 
 use chat_grammar::event::ChatEvent;
