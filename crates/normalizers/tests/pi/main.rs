@@ -7,6 +7,7 @@ mod cases;
 #[path = "../common/mod.rs"]
 mod common;
 mod independent;
+mod properties;
 mod segments;
 mod snapshots;
 
