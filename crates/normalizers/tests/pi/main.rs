@@ -8,8 +8,11 @@ mod cases;
 mod common;
 mod independent;
 mod properties;
+mod rules;
+mod schema;
 mod segments;
 mod snapshots;
+mod tools;
 
 use chat_grammar::event::ChatEvent;
 use chat_normalizers::{Normalizer, Options, RecordedLine};
