@@ -1,5 +1,6 @@
 //! Compaction of the context.
 
+use super::answers::value;
 use super::normalize::Pi;
 use super::wire::{CompactionEnd, CompactionResult, CompactionStart};
 use super::{Malformed, errors};
@@ -44,6 +45,8 @@ impl Pi {
 
     /// `compaction_end`. The answer to the command `compact` says the same once more.
     pub(super) fn compaction_ended(&mut self, end: &CompactionEnd<'_>, out: &mut Vec<ChatEvent>) -> Result<(), Malformed> {
+        let usage = end.result.as_ref().and_then(|result| result.usage);
+        let calls = usage.map(|raw| Ok::<_, Malformed>((serde_json::from_str(raw.get())?, value(Some(raw))?))).transpose()?;
         let kept = end.result.as_ref().and_then(|result| result.first_kept_entry_id.as_deref());
         let mark = kept.or(end.error_message.as_deref()).unwrap_or_default();
         if self.compactions.open.is_none() {
@@ -54,8 +57,8 @@ impl Pi {
         }
         let Some(compaction) = self.compactions.open.take() else { return Ok(()) };
         self.compactions.ended = Some(mark.to_owned());
-        if let Some(usage) = end.result.as_ref().and_then(|result| result.usage) {
-            self.compaction_called(&compaction.id, usage, out)?;
+        if let Some((usage, raw)) = calls {
+            self.compaction_called(&compaction.id, &usage, raw, out);
         }
         match (&end.result, end.error_message.as_deref()) {
             (Some(_), _) => self.context_compacted(),

@@ -88,11 +88,13 @@ impl Identity {
         Self { response_id: message.response_id.as_deref().map(str::to_owned), timestamp: message.timestamp }
     }
 
-    /// The response's id is missing at the start of a message from some providers.
+    /// True where no mark that both have differs. The response's id is missing at the start of a message from some providers.
     fn same(&self, other: &Self) -> bool {
-        let differ =
-            |left: &Option<String>, right: &Option<String>| matches!((left, right), (Some(left), Some(right)) if left != right);
-        self.timestamp == other.timestamp && !differ(&self.response_id, &other.response_id)
+        fn differ<T: PartialEq>(left: Option<&T>, right: Option<&T>) -> bool {
+            left.zip(right).is_some_and(|(left, right)| left != right)
+        }
+        !differ(self.timestamp.as_ref(), other.timestamp.as_ref())
+            && !differ(self.response_id.as_ref(), other.response_id.as_ref())
     }
 }
 

@@ -171,6 +171,8 @@ impl Normalizer for Pi {
             FinishReason::Error => "The agent failed before this call ended",
         };
         self.close(reason, out);
+        // The next process counts its requests anew.
+        self.answered = Answered::default();
     }
 
     fn unmapped(&self) -> &BTreeMap<String, u64> {

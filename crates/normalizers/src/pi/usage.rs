@@ -1,12 +1,10 @@
 //! Token counts: one record a message of the model, as Pi gives it with its cost, and one a compaction.
 
-use super::Malformed;
 use super::normalize::Pi;
 use super::wire::{ContextUsage, Usage};
 use chat_grammar::event::{ChatEvent, EventKind};
 use chat_grammar::usage::{ContextFullness, TokenCounts, UsageModel, UsageOperation, UsageRecord};
 use serde_json::Value;
-use serde_json::value::RawValue;
 use std::collections::HashMap;
 
 const SOURCE: &str = "pi_rpc";
@@ -111,14 +109,11 @@ impl Pi {
     }
 
     /// The model calls of a compaction.
-    pub(super) fn compaction_called(&mut self, id: &str, raw: &RawValue, out: &mut Vec<ChatEvent>) -> Result<(), Malformed> {
-        let usage: Usage = serde_json::from_str(raw.get())?;
-        let raw = serde_json::from_str(raw.get())?;
-        let record = fill(self.usage.record(id.to_owned(), UsageOperation::Compaction), &usage, raw);
+    pub(super) fn compaction_called(&mut self, id: &str, usage: &Usage, raw: Value, out: &mut Vec<ChatEvent>) {
+        let record = fill(self.usage.record(id.to_owned(), UsageOperation::Compaction), usage, raw);
         // The context that it leaves is told with the next call.
-        let context = ContextFullness { used: None, size: None };
+        let context = ContextFullness::default();
         self.usage.emit(UsageRecord { exact: !usage.is_empty(), context, ..record }, out);
-        Ok(())
     }
 
     /// How full the context is, as the session says. An estimate where no call has just reported the same.

@@ -420,6 +420,18 @@ fn a_compaction_that_is_told_twice_is_one() {
 }
 
 #[test]
+fn an_end_of_a_compaction_that_cannot_be_read_leaves_it_to_the_turns_end() {
+    let mut script = Script::new();
+    script.agent(json!({ "type": "compaction_start", "reason": "overflow" }));
+    let result = json!({ "firstKeptEntryId": "e", "usage": { "input": "many" } });
+    script.agent(json!({ "type": "compaction_end", "reason": "overflow", "result": result })).settles(false);
+    assert_eq!(
+        script.shown()[1..],
+        ["unmapped compaction_end", "compaction compaction:1 failed: Some(Auto) pre=None post=None", "done EndTurn -",]
+    );
+}
+
+#[test]
 fn what_no_rule_knows_is_counted() {
     let mut script = Script::new();
     script.agent(json!({ "type": "some_future" })).agent(json!({ "type": "tool_execution_start", "toolCallId": 5 }));
