@@ -2,6 +2,8 @@
 //! knows becomes a counted `Unmapped` event.
 
 mod codex;
+mod partial_json;
+mod pi;
 pub mod recording;
 mod rpc;
 mod text;
@@ -42,6 +44,7 @@ pub struct Options {
 pub fn normalizer(harness: &str, options: Options) -> Option<Box<dyn Normalizer>> {
     match harness {
         "codex" => Some(Box::new(codex::Codex::new(options))),
+        "pi" => Some(Box::new(pi::Pi::new(options))),
         _ => None,
     }
 }
@@ -56,6 +59,7 @@ pub struct Segment {
 pub fn segment(harness: &str, lines: &[RecordedLine<'_>]) -> Vec<Segment> {
     match harness {
         "codex" => codex::segment(lines),
+        "pi" => pi::segment(lines),
         _ => Vec::new(),
     }
 }
