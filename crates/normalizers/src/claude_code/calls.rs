@@ -28,8 +28,6 @@ pub(super) struct Call {
     pub input: Value,
     partial: Option<PartialInput>,
     subject: Option<Subject>,
-    /// The user was asked for leave.
-    pub asked: bool,
     /// The user said no.
     pub denied: bool,
     /// A subagent that runs on after the call ended.
@@ -96,12 +94,12 @@ impl ClaudeCode {
         let mcp = new.mcp.clone().or_else(|| subject::mcp(new.name, None, &self.session.mcp_servers));
         let name = mcp.as_ref().map_or_else(|| subject::canonical(new.name).to_owned(), |mcp| mcp.tool.clone());
         let input = json!({});
-        let Subject { title, kind, .. } = subject::subject(&name, mcp.as_ref(), &input, self.session.cwd());
+        let subject = subject::subject(&name, mcp.as_ref(), &input, self.session.cwd());
         let tool = ToolStarted {
             tool_call_id: id.clone(),
             tool_name: name.clone(),
-            title,
-            kind,
+            title: subject.title.clone(),
+            kind: subject.kind,
             input: input.clone(),
             pending: true,
             content: Vec::new(),
@@ -117,15 +115,14 @@ impl ClaudeCode {
             message_id: new.message_id.map(str::to_owned),
             input,
             partial: None,
-            subject: None,
-            asked: false,
+            subject: Some(subject),
             denied: false,
             background: false,
         };
         self.calls.by_id.insert(new.id.to_owned(), call);
     }
 
-    /// A piece of a call's input. True where the input closed with it.
+    /// A piece of a call's input.
     pub(super) fn input_grew(&mut self, id: &str, piece: &str, out: &mut Vec<ChatEvent>) {
         let Some(call) = self.calls.get_mut(id) else { return };
         if let Some(input) = call.partial.get_or_insert_default().push(piece) {

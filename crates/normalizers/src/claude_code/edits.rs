@@ -61,7 +61,7 @@ fn changed_line(hunk: &Hunk<'_>) -> Option<u32> {
 /// The result without the file as it was before, which the content shows as far as it changed.
 fn without_copies(mut output: Value) -> Value {
     if let Value::Object(members) = &mut output {
-        members.remove("originalFile");
+        members.shift_remove("originalFile");
     }
     output
 }

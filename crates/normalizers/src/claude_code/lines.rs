@@ -129,7 +129,7 @@ impl ClaudeCode {
         // A failure is an object with its code.
         let failed = block.content.is_some_and(|content| content.get().starts_with('{') && content.get().contains("_error\""));
         let is_error = block.is_error == Some(true) || failed;
-        let result = ToolResult { call_id, content: block.content, is_error, structured: None, user_rejected: false };
+        let result = ToolResult { call_id, content: block.content, is_error, structured: None, not_executed: None };
         self.tool_result(&result, out)
     }
 
@@ -172,11 +172,10 @@ impl ClaudeCode {
         let mut orphans = 0;
         for block in &results {
             let call_id = block.tool_use_id.as_deref().ok_or(Malformed)?;
-            let mut meta = line.tool_result_meta.iter().flatten();
-            let user_rejected = meta
-                .any(|meta| meta.id.as_deref() == Some(call_id) && meta.non_execution_kind.as_deref() == Some("user-rejected"));
+            let meta = line.tool_result_meta.iter().flatten().find(|meta| meta.id.as_deref() == Some(call_id));
+            let not_executed = meta.and_then(|meta| meta.non_execution_kind.as_deref());
             let is_error = block.is_error == Some(true);
-            let result = ToolResult { call_id, content: block.content, is_error, structured, user_rejected };
+            let result = ToolResult { call_id, content: block.content, is_error, structured, not_executed };
             let known = self.tool_result(&result, out)?;
             orphans += u64::from(!known && line.is_replay != Some(true));
         }

@@ -122,12 +122,9 @@ impl ClaudeCode {
                 self.input_whole(call_id, input.clone(), out);
             }
         }
-        let call = call_id.and_then(|id| self.calls.get_mut(id));
+        let call = call_id.and_then(|id| self.calls.get(id));
         let (shown, parent, known) = match call {
-            Some(call) => {
-                call.asked = true;
-                (Some(call.id.clone()), call.parent.clone().or(parent), Some((call.name.clone(), call.mcp.clone())))
-            }
+            Some(call) => (Some(call.id.clone()), call.parent.clone().or(parent), Some((call.name.clone(), call.mcp.clone()))),
             None => (None, parent, None),
         };
         let request_id = request_id.to_owned();

@@ -36,8 +36,8 @@ pub(super) struct ToolResult<'a> {
     pub is_error: bool,
     /// The structured result, where the line has one and is about this call only.
     pub structured: Option<&'a RawValue>,
-    /// The CLI says that the call was not executed because the user stopped it.
-    pub user_rejected: bool,
+    /// Why the call was not executed, in the CLI's word.
+    pub not_executed: Option<&'a str>,
 }
 
 /// What the model gets to read.
@@ -91,7 +91,7 @@ impl ClaudeCode {
         if !self.tools.is_open(&call.id) {
             return Ok(true);
         }
-        let stopped = self.turn.interrupted || (result.user_rejected && !call.denied);
+        let stopped = self.turn.interrupted || (result.not_executed == Some("user-rejected") && !call.denied);
         let tool = completed(call, result, stopped)?;
         let plan = (!tool.is_error).then(|| self.plans.changed(call, result.structured)).flatten();
         if let Some(call) = self.calls.get_mut(result.call_id) {
@@ -129,7 +129,8 @@ fn completed(call: &Call, result: &ToolResult<'_>, stopped: bool) -> Result<Tool
         Ended { is_error: true, output, content }
     } else if call.name == "Bash" {
         let structured: Option<ShellResult<'_>> = structured.and_then(|json| serde_json::from_str(json).ok());
-        shell::ended(&text, result.is_error, structured.as_ref())
+        let executed = result.not_executed.is_none() && !call.denied;
+        shell::ended(&text, result.is_error, executed, structured.as_ref())
     } else if result.is_error {
         Ended { is_error: true, output: json!({ "error": text.joined() }), content: text.blocks }
     } else if matches!(call.name.as_str(), "Write" | "Edit")
@@ -274,7 +275,7 @@ fn without_images(mut output: Value) -> Value {
     match &mut output {
         Value::Object(members) => {
             if let Some(Value::Object(file)) = members.get_mut("file") {
-                file.remove("base64");
+                file.shift_remove("base64");
             }
             if let Some(content) = members.get_mut("content") {
                 drop_data(content);
@@ -289,7 +290,7 @@ fn without_images(mut output: Value) -> Value {
 fn drop_data(content: &mut Value) {
     for block in content.as_array_mut().into_iter().flatten() {
         if let Some(Value::Object(source)) = block.get_mut("source") {
-            source.remove("data");
+            source.shift_remove("data");
         }
     }
 }

@@ -6,8 +6,12 @@ use crate::tools::text_content;
 use chat_grammar::acp::ToolCallContent;
 use serde_json::{Map, Value, json};
 
-/// The end of a command.
-pub(super) fn ended(text: &ResultText, is_error: bool, result: Option<&ShellResult<'_>>) -> Ended {
+/// The end of a command, or of a call that never became one.
+pub(super) fn ended(text: &ResultText, is_error: bool, executed: bool, result: Option<&ShellResult<'_>>) -> Ended {
+    if !executed && is_error {
+        let output = json!({ "exitCode": null, "output": "" });
+        return Ended { is_error, output, content: text.blocks().to_vec() };
+    }
     let Some(result) = result.filter(|_| !is_error) else { return failed(&text.joined(), is_error) };
     let stdout = result.stdout.as_deref().unwrap_or_default();
     let stderr = result.stderr.as_deref().unwrap_or_default();

@@ -25,6 +25,8 @@ pub(super) struct Meter {
     pub(super) totals: Option<Totals>,
     windows: BTreeMap<String, u64>,
     context: Context,
+    /// The newest call of the main loop, whose counts say how full the context is.
+    newest: Option<String>,
 }
 
 #[derive(Debug, Default)]
@@ -95,15 +97,20 @@ impl Meter {
                 }
                 call.settled |= told.stopped;
             }
-            None => self.pending.push(PendingCall {
-                id: told.id.to_owned(),
-                model: told.model.map(str::to_owned),
-                parent: told.parent.map(str::to_owned),
-                usage: usage.unwrap_or_default(),
-                raw: raw(),
-                settled: told.stopped,
-                streamed: told.streamed,
-            }),
+            None => {
+                if told.parent.is_none() {
+                    self.newest = Some(told.id.to_owned());
+                }
+                self.pending.push(PendingCall {
+                    id: told.id.to_owned(),
+                    model: told.model.map(str::to_owned),
+                    parent: told.parent.map(str::to_owned),
+                    usage: usage.unwrap_or_default(),
+                    raw: raw(),
+                    settled: told.stopped,
+                    streamed: told.streamed,
+                });
+            }
         }
     }
 
@@ -181,9 +188,9 @@ impl Meter {
         if billable {
             self.steps.push(Step { model: call.model.clone(), counts: tokens, reasoning });
         }
-        let context = match call.parent {
-            None => self.context_after(call.model.as_deref(), tokens),
-            Some(_) => ContextFullness::default(),
+        let context = match billable && self.newest.as_ref() == Some(&call.id) {
+            true => self.context_after(call.model.as_deref(), tokens),
+            false => ContextFullness::default(),
         };
         let record = UsageRecord {
             operation: UsageOperation::ChatStep,

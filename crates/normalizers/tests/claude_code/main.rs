@@ -2,10 +2,21 @@
 
 #![allow(clippy::expect_used, clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
 
+mod cases;
 #[path = "../common/mod.rs"]
-#[allow(dead_code, reason = "other agents use the rest")]
+#[allow(dead_code, reason = "what is common serves the tests of every agent")]
 mod common;
+mod facts;
+mod independent;
+mod properties;
+mod rules;
+mod rules_usage;
+mod schema;
+mod script;
+mod segments;
 mod snapshots;
+mod speed;
+mod usage;
 
 use chat_grammar::event::ChatEvent;
 use chat_normalizers::{Normalizer, Options, RecordedLine};
@@ -16,7 +27,7 @@ const AGENT: &str = "claude_code";
 /// Every recording, by name.
 fn recordings() -> Vec<Recording> {
     let recordings = common::recordings(AGENT);
-    assert!(recordings.len() >= 100, "only {} recordings found", recordings.len());
+    assert!(recordings.len() >= 116, "only {} recordings found", recordings.len());
     recordings
 }
 
