@@ -84,7 +84,7 @@ impl Meter {
         for entry in entries {
             let mine = |model: &Option<String>| !all_known || entry.is_of(model.as_deref());
             let steps = self.steps.iter().filter(|step| mine(&step.model));
-            let rest = steps.fold(Some(entry.clone()), |rest, step| rest?.minus(step)).unwrap_or_default();
+            let rest = steps.into_iter().try_fold(entry.clone(), Entry::minus).unwrap_or_default();
             let calls: Vec<PendingCall> = pending.extract_if(.., |call| mine(&call.model)).collect();
             self.share_rest(&Entry { model: entry.model.clone(), ..rest }, calls, how, out);
         }

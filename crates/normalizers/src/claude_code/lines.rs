@@ -34,8 +34,8 @@ pub(super) fn remote_mcp(block: &Block<'_>, name: &str) -> Option<McpTool> {
     Some(McpTool { server: server.to_owned(), tool: name.to_owned() })
 }
 
-/// The blocks of a content, which may be a plain text.
-fn content_blocks<'a>(content: &'a RawValue) -> Result<Vec<&'a RawValue>, Malformed> {
+/// The blocks of a content.
+fn content_blocks(content: &RawValue) -> Result<Vec<&RawValue>, Malformed> {
     Ok(serde_json::from_str(content.get())?)
 }
 

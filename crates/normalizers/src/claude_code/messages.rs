@@ -110,6 +110,18 @@ impl Speaker {
         cut
     }
 
+    /// An event of a block came. Where it belongs to another message than the one that comes in events, the beginning of that
+    /// message was lost. Returns the calls whose input was cut off.
+    pub(super) fn block_of(&mut self, id: Option<&str>) -> Vec<String> {
+        match (&self.streaming, id) {
+            (Some(Message { id: Some(known), .. }), Some(id)) if known != id => self.begin(Some(id)),
+            (None, Some(id)) => self.begin(Some(id)),
+            // 2.1.197 names no message; none goes on after it stopped.
+            (Some(Message { stopped: true, .. }), None) => self.begin(None),
+            _ => Vec::new(),
+        }
+    }
+
     /// The id of the message that comes in events.
     pub(super) fn streaming_id(&self) -> Option<&str> {
         self.streaming.as_ref()?.id.as_deref()

@@ -15,6 +15,10 @@ impl ClaudeCode {
         self.turn.acted = true;
         let StreamLine { event, parent_tool_use_id, api_message_id, thinking_display, abandoned_blocks } = line;
         let parent = parent_tool_use_id.as_deref();
+        if event.kind.starts_with("content_block") {
+            let cut = self.speaker(parent).block_of(api_message_id.as_deref());
+            self.calls_cut(&cut, out);
+        }
         match &*event.kind {
             "content_block_delta" => return Ok(self.block_delta(event, parent, thinking_display.as_deref(), out)),
             "content_block_start" => {

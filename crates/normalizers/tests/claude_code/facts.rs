@@ -16,8 +16,6 @@ pub(crate) struct Block<'a> {
     pub(crate) message_id: &'a str,
     pub(crate) parent: Option<&'a str>,
     pub(crate) block: &'a Value,
-    /// The CLI made it.
-    pub(crate) synthetic: bool,
     /// It says what failed.
     pub(crate) failure: bool,
 }
@@ -42,7 +40,6 @@ impl Facts {
                     message_id: line["message"]["id"].as_str().unwrap_or(""),
                     parent: line["parent_tool_use_id"].as_str(),
                     block,
-                    synthetic: line["message"]["model"] == "<synthetic>",
                     failure: !line["error"].is_null(),
                 })
             })

@@ -68,6 +68,8 @@ fn a_turn_costs_what_the_cli_counted() {
                 "error_sse_event" => assert_eq!(billed[..2], [Some(40), None]),
                 "v2_1_197_error_drop_mid_sse" => assert_eq!(billed[1], None),
                 "v2_1_197_interrupt_tool_args" if account == [0; 4] => assert_eq!(billed[..2], [Some(40), None]),
+                // The call of the turn that was killed is in no account.
+                "resume_after_kill" => assert_eq!(billed[..2], [Some(account[0] + 50), Some(account[1] + 5)]),
                 _ => assert_eq!(billed, account.map(Some), "{name}"),
             }
         }
