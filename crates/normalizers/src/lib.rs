@@ -1,6 +1,7 @@
 //! One pure state machine an agent: its messages in, events out. No I/O, no clock, and nothing that fails: what no rule
 //! knows becomes a counted `Unmapped` event.
 
+mod claude_code;
 mod codex;
 mod partial_json;
 mod pi;
@@ -43,6 +44,7 @@ pub struct Options {
 /// The normalizer of an agent; `None` for an agent that this crate does not know.
 pub fn normalizer(harness: &str, options: Options) -> Option<Box<dyn Normalizer>> {
     match harness {
+        "claude_code" => Some(Box::new(claude_code::ClaudeCode::new(options))),
         "codex" => Some(Box::new(codex::Codex::new(options))),
         "pi" => Some(Box::new(pi::Pi::new(options))),
         _ => None,
@@ -58,6 +60,7 @@ pub struct Segment {
 /// Cuts a recording into its turns, in the order in which they began. Empty for an agent that this crate does not know.
 pub fn segment(harness: &str, lines: &[RecordedLine<'_>]) -> Vec<Segment> {
     match harness {
+        "claude_code" => claude_code::segment(lines),
         "codex" => codex::segment(lines),
         "pi" => pi::segment(lines),
         _ => Vec::new(),
