@@ -2,6 +2,7 @@
 //! knows becomes a counted `Unmapped` event.
 
 mod codex;
+mod diff;
 pub mod recording;
 mod rpc;
 mod text;
