@@ -3,6 +3,7 @@
 
 mod codex;
 mod diff;
+mod opencode;
 pub mod recording;
 mod rpc;
 mod text;
@@ -43,6 +44,7 @@ pub struct Options {
 pub fn normalizer(harness: &str, options: Options) -> Option<Box<dyn Normalizer>> {
     match harness {
         "codex" => Some(Box::new(codex::Codex::new(options))),
+        "opencode" => Some(Box::new(opencode::OpenCode::new(options))),
         _ => None,
     }
 }
@@ -57,6 +59,7 @@ pub struct Segment {
 pub fn segment(harness: &str, lines: &[RecordedLine<'_>]) -> Vec<Segment> {
     match harness {
         "codex" => codex::segment(lines),
+        "opencode" => opencode::segment(lines),
         _ => Vec::new(),
     }
 }
