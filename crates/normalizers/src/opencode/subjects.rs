@@ -34,7 +34,11 @@ fn built_in(tool: &str) -> Option<(&'static str, ToolKind)> {
         "plan_enter" => ("EnterPlanMode", ToolKind::SwitchMode),
         "plan_exit" => ("ExitPlanMode", ToolKind::SwitchMode),
         "lsp" => ("LSP", ToolKind::Search),
-        "batch" | "invalid" => return Some((if tool == "batch" { "Batch" } else { "invalid" }, ToolKind::Other)),
+        "batch" => ("Batch", ToolKind::Other),
+        "invalid" => ("invalid", ToolKind::Other),
+        // Permissions that are about what a tool does.
+        "external_directory" => ("external_directory", ToolKind::Other),
+        "doom_loop" => ("doom_loop", ToolKind::Other),
         _ => return None,
     })
 }

@@ -12,7 +12,7 @@ pub(crate) struct Facts {
     /// A sub-agent's session and the call that started it.
     pub(crate) children: BTreeMap<String, String>,
     /// The roles of messages; `summary` for that of a compaction.
-    roles: BTreeMap<String, String>,
+    pub(crate) roles: BTreeMap<String, String>,
     /// Parts by id, as the last event about them says, in the order in which they began.
     pub(crate) parts: Vec<Value>,
     /// The pieces of a part, joined.

@@ -6,11 +6,17 @@
 #[allow(dead_code, reason = "what is common serves the tests of every agent")]
 mod common;
 
+mod cases;
 mod facts;
 mod independent;
 
+mod properties;
+mod rules;
+mod schema;
+mod script;
 mod segments;
 mod snapshots;
+mod turn_rules;
 mod turns_and_usage;
 
 use chat_grammar::event::ChatEvent;

@@ -125,8 +125,7 @@ fn turn_end(turn: &[&Value]) -> Stop {
     let aborted = properties("session.error").any(|error| error["error"]["name"] == "MessageAbortedError");
     let last = properties("message.updated")
         .map(|event| &event["info"])
-        .filter(|info| info["role"] == "assistant" && info["sessionID"] == session)
-        .last();
+        .rfind(|info| info["role"] == "assistant" && info["sessionID"] == session);
     let refused = turn.iter().any(|message| message["status"].as_u64() >= Some(400));
     match last {
         _ if aborted => Stop::Cancelled,
