@@ -3,6 +3,8 @@
 
 mod claude_code;
 mod codex;
+mod diff;
+mod opencode;
 mod partial_json;
 mod pi;
 pub mod recording;
@@ -47,6 +49,7 @@ pub fn normalizer(harness: &str, options: Options) -> Option<Box<dyn Normalizer>
         "claude_code" => Some(Box::new(claude_code::ClaudeCode::new(options))),
         "codex" => Some(Box::new(codex::Codex::new(options))),
         "pi" => Some(Box::new(pi::Pi::new(options))),
+        "opencode" => Some(Box::new(opencode::OpenCode::new(options))),
         _ => None,
     }
 }
@@ -63,6 +66,7 @@ pub fn segment(harness: &str, lines: &[RecordedLine<'_>]) -> Vec<Segment> {
         "claude_code" => claude_code::segment(lines),
         "codex" => codex::segment(lines),
         "pi" => pi::segment(lines),
+        "opencode" => opencode::segment(lines),
         _ => Vec::new(),
     }
 }
