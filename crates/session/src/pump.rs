@@ -119,7 +119,7 @@ impl TurnPump {
         let mut updates = std::mem::take(&mut self.scratch);
         self.mapper.push(self.complete(event), &mut updates);
         for update in updates.drain(..) {
-            let message = native.take().map(|message| Native { source, message });
+            let message = native.take_if(|_| update.has_native()).map(|message| Native { source, message });
             let sequence = self.chunk.next_sequence();
             let place = Place { conversation_id: &self.conversation_id, turn_id: &self.turn_id, sequence, at };
             self.chunk.push(|buffer| write_update(&update, place, message, buffer));
@@ -134,7 +134,7 @@ impl TurnPump {
 
     // What the agent leaves open about a model call is what the contract says.
     fn complete(&self, mut event: ChatEvent) -> ChatEvent {
-        if let EventKind::UsageFinal { usage: UsageRecord { model, .. } } = &mut event.kind {
+        if let Some(EventKind::UsageFinal { usage: UsageRecord { model, .. } }) = event.kind.meaning_mut() {
             let contract = &self.turn.execution.contract;
             model.agent_revision_id.get_or_insert_with(|| contract.agent.revision_id.clone());
             model.provider_id.get_or_insert_with(|| contract.model.provider_id.clone());
@@ -144,7 +144,8 @@ impl TurnPump {
     }
 
     fn observe(&mut self, event: &ChatEvent, native: Option<&str>) {
-        match &event.kind {
+        let Some(kind) = event.kind.meaning() else { return };
+        match kind {
             EventKind::ToolStarted(tool) => {
                 self.busy_tools.insert(tool.tool_call_id.clone());
             }
