@@ -1,0 +1,9 @@
+//! The normalizers of ACP agents and of Cursor, which is one with ways of its own, against their recordings, against reported
+//! bugs, and against nonsense.
+
+#![allow(clippy::expect_used, clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
+
+#[path = "../common/render.rs"]
+mod render;
+mod snapshots;
+mod support;
