@@ -46,6 +46,8 @@ pub(super) struct OpenCall {
     pub content: Option<Box<RawValue>>,
     /// The text that the content was, where it was nothing else.
     pub snapshot: Option<String>,
+    /// That text grew: it is output.
+    pub streams: bool,
     pub terminal: Terminal,
     /// Why it must not run, where the host said so.
     pub declined: Option<String>,
@@ -92,6 +94,7 @@ impl Calls {
             input: None,
             content: None,
             snapshot: None,
+            streams: false,
             terminal: Terminal::default(),
             declined: None,
         };
@@ -140,7 +143,7 @@ impl Calls {
 impl OpenCall {
     /// The end of a call that its agent does not end. What it showed so far stays.
     fn abandoned(self, reason: &str) -> ToolCompleted {
-        let streamed = match self.snapshot {
+        let streamed = match self.snapshot.filter(|_| self.streams) {
             Some(text) => text,
             None => self.terminal.output.text(),
         };

@@ -1,8 +1,9 @@
 //! How a command really ended, whatever its agent calls it.
 
-use super::wire::TerminalExit;
+use super::wire::{TerminalExit, raw};
+use chat_grammar::acp::ContentBlock;
 use chat_grammar::bounded::HeadAndTail;
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 
@@ -67,6 +68,29 @@ pub(super) fn has_failed(raw_output: Option<&RawValue>, terminal: &Terminal) -> 
     let metadata: Option<Metadata<'_>> = exit.metadata.and_then(|metadata| serde_json::from_str(metadata.get()).ok());
     let is_signal = exit.signal.is_some_and(|signal| signal.get().starts_with('"') && signal.get() != "\"\"");
     ended_badly(exit.code) || is_signal || ended_badly(metadata.and_then(|metadata| metadata.exit))
+}
+
+/// The content of an MCP tool's result, which codex-acp 2.6.0 gives only in the raw output.
+pub(super) fn mcp_content(raw_output: &RawValue) -> Option<Box<RawValue>> {
+    #[derive(Deserialize)]
+    struct Output<'a> {
+        #[serde(borrow)]
+        result: McpResult<'a>,
+    }
+    #[derive(Deserialize)]
+    struct McpResult<'a> {
+        #[serde(borrow)]
+        content: Vec<&'a RawValue>,
+    }
+    #[derive(Serialize)]
+    struct Content<'a> {
+        r#type: &'static str,
+        content: &'a RawValue,
+    }
+    let output: Output<'_> = serde_json::from_str(raw_output.get()).ok()?;
+    let blocks = output.result.content.into_iter().filter(|block| serde_json::from_str::<ContentBlock>(block.get()).is_ok());
+    let content: Vec<Content<'_>> = blocks.map(|content| Content { r#type: "content", content }).collect();
+    (!content.is_empty()).then(|| raw(&content))
 }
 
 #[cfg(test)]

@@ -86,12 +86,13 @@ impl Acp {
         let title = own_title.as_deref().map(str::to_owned).or_else(|| Some(call.as_ref()?.title.clone()));
         let kind = own_kind.or_else(|| Some(call.as_ref()?.kind)).unwrap_or_default();
         let known_input = call.as_ref().and_then(|call| value(call.input.as_deref()).ok());
+        let is_told = !own_input.is_null() || asked.is_some();
         let mut input = match (own_input, asked.as_ref().and_then(|asked| asked.input.clone())) {
             (Value::Null, Some(input)) => input,
             (Value::Null, None) => known_input.filter(|input| !input.is_null()).unwrap_or_else(|| json!({})),
             (input, _) => input,
         };
-        if let (true, false, Value::Object(members)) = (asked.is_none(), said.is_empty(), &mut input) {
+        if let (false, false, Value::Object(members)) = (is_told, said.is_empty(), &mut input) {
             members.entry("reason").or_insert_with(|| said.as_str().into());
         }
         let shown = call.as_ref().map(|call| call.shown.clone());

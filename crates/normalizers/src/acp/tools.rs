@@ -260,7 +260,9 @@ impl Acp {
             (None, Some(content)) => call.content = Some(content),
             (None, None) => {}
         }
-        let output_delta = output_delta.or(grown.filter(|piece| !piece.is_empty()));
+        let grown = grown.filter(|piece| !piece.is_empty());
+        call.streams |= grown.is_some();
+        let output_delta = output_delta.or(grown);
         if update.len() <= 2 && output_delta.is_none() && !update.is_verbatim() {
             // Nothing is left beside the kind and the id: it was all said before.
             return Ok(());
@@ -290,14 +292,19 @@ impl Acp {
         let fails = news.status == Status::Failed || reason.is_some() || exit_failed;
         let status = if fails { Status::Failed } else { Status::Completed };
         let mut truncated = None;
-        if raw_output.is_none()
+        let mcp_content = raw_output.filter(|_| call.mcp.is_some() && said(&update, "content").is_none());
+        if let Some(content) = mcp_content.and_then(outcome::mcp_content) {
+            update.set("content", content);
+        }
+        if said(&update, "rawOutput").is_none()
             && let Some(output) = call.terminal.raw_output()
         {
             truncated = call.terminal.truncated();
             update.set("rawOutput", raw(&output));
             // In place of the terminal, which the host does not have.
-            if said(&update, "content").is_none() && call.terminal.output.bytes() > 0 {
-                update.set("content", raw(&[text_content(call.terminal.output.text())]));
+            if said(&update, "content").is_none() {
+                let text = Some(call.terminal.output.text()).filter(|text| !text.is_empty());
+                update.set("content", raw(&Vec::from_iter(text.map(text_content))));
             }
         }
         if let Some(reason) = reason

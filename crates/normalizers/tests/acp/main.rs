@@ -3,7 +3,12 @@
 
 #![allow(clippy::expect_used, clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
 
+mod cases;
+mod independent;
+mod properties;
 #[path = "../common/render.rs"]
 mod render;
+mod segments;
 mod snapshots;
 mod support;
+mod written;
