@@ -8,6 +8,7 @@ mod independent;
 mod properties;
 #[path = "../common/render.rs"]
 mod render;
+mod rules;
 mod segments;
 mod snapshots;
 mod support;
