@@ -2,6 +2,7 @@
 //! beyond them is added or made.
 
 mod calls;
+mod content;
 mod dialect;
 mod errors;
 mod naming;
@@ -10,6 +11,7 @@ mod normalize;
 mod outcome;
 mod requests;
 mod session;
+mod status;
 mod tools;
 mod turn_end;
 mod turns;

@@ -1,11 +1,13 @@
 //! `tool_call` and `tool_call_update`.
 
 use super::calls::{Standing, contents, value};
+use super::content::{creates, grow, single_text};
 use super::dialect::Announced;
 use super::naming::{self, Hints};
 use super::normalize::Acp;
 use super::outcome;
-use super::wire::{self, Malformed, ToolContent, ToolMeta, needed, raw};
+use super::status::Status;
+use super::wire::{self, Malformed, ToolMeta, needed, raw};
 use crate::tools::text_content;
 use chat_grammar::acp::{ToolCallLocation, ToolKind};
 use chat_grammar::event::{ChatEvent, EventKind, Relayed, ToolCompleted, ToolStarted, ToolUpdated};
@@ -16,41 +18,6 @@ use std::borrow::Cow;
 
 /// What of an announcement is no announcement when it comes again: empty as long as the agent knows no better.
 const FILLED_LATER: [(&str, &str); 3] = [("rawInput", "{}"), ("content", "[]"), ("locations", "[]")];
-
-/// A status as the protocol knows it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Status {
-    Pending,
-    Running,
-    Completed,
-    Failed,
-}
-
-impl Status {
-    /// ACP's words, and those that agents use for what ACP has another word for.
-    fn of(word: &str) -> Option<Self> {
-        Some(match word {
-            "pending" => Self::Pending,
-            "in_progress" | "running" => Self::Running,
-            "completed" | "success" => Self::Completed,
-            "failed" | "error" | "cancelled" | "canceled" | "rejected" => Self::Failed,
-            _ => return None,
-        })
-    }
-
-    fn word(self) -> &'static str {
-        match self {
-            Self::Pending => "pending",
-            Self::Running => "in_progress",
-            Self::Completed => "completed",
-            Self::Failed => "failed",
-        }
-    }
-
-    fn is_end(self) -> bool {
-        matches!(self, Self::Completed | Self::Failed)
-    }
-}
 
 /// What the end of a call says beside its output.
 struct News {
@@ -393,31 +360,4 @@ fn meta(update: &Members<'_>) -> ToolMeta {
 
 fn locations(update: &Members<'_>) -> Result<Option<Vec<ToolCallLocation>>, Malformed> {
     said(update, "locations").map(|value| Ok(serde_json::from_str(value.get())?)).transpose()
-}
-
-/// Whether contents are diffs that only create files.
-fn creates(content: &RawValue) -> bool {
-    let items: Vec<ToolContent<'_>> = serde_json::from_str(content.get()).unwrap_or_default();
-    let mut diffs = items.iter().filter(|item| &*item.kind == "diff").peekable();
-    diffs.peek().is_some() && diffs.all(|diff| diff.old_text.is_none_or(|text| text.get() == "null"))
-}
-
-/// The text of a content that is one text and nothing else.
-fn single_text(content: &RawValue) -> Option<Cow<'_, str>> {
-    match serde_json::from_str::<Vec<ToolContent<'_>>>(content.get()).ok()?.as_slice() {
-        [item] => item.text(),
-        _ => None,
-    }
-}
-
-/// Takes the text of a content that was told before and has grown, and gives what is new of it. `None` where it is another content.
-fn grow(snapshot: &mut Option<String>, content: &RawValue) -> Option<String> {
-    let text = single_text(content);
-    let before = snapshot.as_deref().filter(|before| !before.is_empty());
-    let rest = text.as_deref().zip(before).and_then(|(text, before)| text.strip_prefix(before)).map(str::to_owned);
-    match (snapshot.as_mut(), &rest) {
-        (Some(before), Some(rest)) => before.push_str(rest),
-        _ => *snapshot = text.map(Cow::into_owned),
-    }
-    rest
 }

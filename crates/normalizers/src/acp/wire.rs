@@ -76,7 +76,7 @@ impl<'a> ToolContent<'a> {
     /// The text, where the content is one.
     pub(super) fn text(&self) -> Option<Cow<'a, str>> {
         let block: Block<'a> = serde_json::from_str(self.content?.get()).ok()?;
-        (&*block.kind == "text").then_some(block.text?.0).into()
+        block.text.filter(|_| &*block.kind == "text").map(|text| text.0)
     }
 }
 

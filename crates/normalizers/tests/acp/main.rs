@@ -4,12 +4,14 @@
 #![allow(clippy::expect_used, clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
 
 mod cases;
+mod cursor;
 mod independent;
 mod properties;
 #[path = "../common/render.rs"]
 mod render;
 mod rules;
 mod segments;
+mod session;
 mod snapshots;
 mod support;
 mod written;
