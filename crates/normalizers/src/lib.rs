@@ -1,8 +1,10 @@
 //! One pure state machine an agent: its messages in, events out. No I/O, no clock, and nothing that fails: what no rule
 //! knows becomes a counted `Unmapped` event.
 
+mod acp;
 mod claude_code;
 mod codex;
+mod cursor;
 mod diff;
 mod opencode;
 mod partial_json;
@@ -46,10 +48,12 @@ pub struct Options {
 /// The normalizer of an agent; `None` for an agent that this crate does not know.
 pub fn normalizer(harness: &str, options: Options) -> Option<Box<dyn Normalizer>> {
     match harness {
+        "acp" => Some(Box::new(acp::Acp::new(options))),
         "claude_code" => Some(Box::new(claude_code::ClaudeCode::new(options))),
         "codex" => Some(Box::new(codex::Codex::new(options))),
-        "pi" => Some(Box::new(pi::Pi::new(options))),
+        "cursor" => Some(Box::new(cursor::Cursor::new(options))),
         "opencode" => Some(Box::new(opencode::OpenCode::new(options))),
+        "pi" => Some(Box::new(pi::Pi::new(options))),
         _ => None,
     }
 }
@@ -63,10 +67,11 @@ pub struct Segment {
 /// Cuts a recording into its turns, in the order in which they began. Empty for an agent that this crate does not know.
 pub fn segment(harness: &str, lines: &[RecordedLine<'_>]) -> Vec<Segment> {
     match harness {
+        "acp" | "cursor" => acp::segment(lines),
         "claude_code" => claude_code::segment(lines),
         "codex" => codex::segment(lines),
-        "pi" => pi::segment(lines),
         "opencode" => opencode::segment(lines),
+        "pi" => pi::segment(lines),
         _ => Vec::new(),
     }
 }
