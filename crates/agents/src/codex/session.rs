@@ -135,12 +135,11 @@ impl CodexSession {
     }
 
     fn turn_completed(&mut self, params: &str, out: &mut Vec<ChatEvent>) {
-        if !self.turns.completed(params) || !std::mem::take(&mut self.interrupted) {
-            return;
-        }
-        // Codex lets the commands of an interrupted turn go on (0.171.0).
-        for thread_id in self.turns.threads() {
+        let Some(thread_id) = self.turns.completed(params) else { return };
+        if self.interrupted {
+            // Codex lets the commands of an interrupted turn go on, and its sub-agents too (0.171.0).
             self.connection.request("thread/backgroundTerminals/clean", &json!({ "threadId": thread_id }), out);
+            self.interrupt_what_runs(out);
         }
     }
 

@@ -55,39 +55,34 @@ impl Turns {
         }
     }
 
-    /// The params of `turn/completed`; true where it is the conversation's own turn.
-    pub(super) fn completed(&mut self, params: &str) -> bool {
-        let Ok(Notice { thread_id, turn }) = serde_json::from_str(params) else { return false };
+    /// The params of `turn/completed`; gives the thread.
+    pub(super) fn completed(&mut self, params: &str) -> Option<String> {
+        let Notice { thread_id, turn } = serde_json::from_str(params).ok()?;
         self.interrupted.remove(&turn.id);
         if self.running.get(&thread_id) == Some(&turn.id) {
             self.running.remove(&thread_id);
         }
-        let own = thread_id == self.thread_id;
-        if own {
+        if thread_id == self.thread_id {
             self.ended.push_back(turn.id);
             if self.ended.len() > REMEMBERED {
                 self.ended.pop_front();
             }
         }
-        own
+        Some(thread_id)
     }
 
-    /// The running turns that were not asked to end yet, with their threads.
+    /// The running turns that are to end now and were not asked to yet, with their threads: the conversation's own, and those of
+    /// sub-agents once it has ended. It would go on to a normal end when a sub-agent that it waits for is gone.
     pub(super) fn take_interruptible(&mut self) -> Vec<(String, String)> {
+        let own = self.running.contains_key(&self.thread_id);
         let fresh: Vec<(String, String)> = self
             .running
             .iter()
-            .filter(|(_, turn)| !self.interrupted.contains(*turn))
+            .filter(|(thread, turn)| (!own || **thread == self.thread_id) && !self.interrupted.contains(*turn))
             .map(|(thread, turn)| (thread.clone(), turn.clone()))
             .collect();
         self.interrupted.extend(fresh.iter().map(|(_, turn)| turn.clone()));
         fresh
-    }
-
-    /// The threads with something to clean up: the conversation's, and those in which turns run.
-    pub(super) fn threads(&self) -> Vec<String> {
-        let others = self.running.keys().filter(|thread| **thread != self.thread_id).cloned();
-        std::iter::once(self.thread_id.clone()).chain(others).collect()
     }
 
     /// Whether a message belongs to a turn that has ended while another runs. Codex keys messages by `turnId`.
@@ -117,7 +112,7 @@ mod tests {
             r#"{"method":"item/completed","params":{"item":{"text":"\"turnId\":\"x\""},"threadId":"main","turnId":"one"}}"#;
         turns.started(&notice("main", "one"));
         assert!(!turns.is_late(words));
-        assert!(turns.completed(&notice("main", "one")));
+        turns.completed(&notice("main", "one"));
         assert!(!turns.is_late(words));
         turns.started_by_host(r#"{"turn":{"id":"two"}}"#);
         assert!(turns.is_late(words));
@@ -125,15 +120,16 @@ mod tests {
     }
 
     #[test]
-    fn an_interrupt_reaches_sub_agents_that_start_later_and_each_turn_once() {
+    fn the_conversations_own_turn_is_interrupted_before_its_sub_agents_and_each_turn_once() {
         let mut turns = Turns::new("main".to_owned());
+        turns.started(&notice("child", "c"));
         turns.started(&notice("main", "one"));
         assert_eq!(turns.take_interruptible(), [("main".to_owned(), "one".to_owned())]);
-        turns.started(&notice("child", "c"));
+        assert!(turns.take_interruptible().is_empty());
+        assert_eq!(turns.completed(&notice("main", "one")).as_deref(), Some("main"));
         assert_eq!(turns.take_interruptible(), [("child".to_owned(), "c".to_owned())]);
         assert!(turns.take_interruptible().is_empty());
-        assert!(!turns.completed(&notice("child", "c")));
-        assert_eq!(turns.threads(), ["main"]);
+        assert_eq!(turns.completed(&notice("child", "c")).as_deref(), Some("child"));
     }
 
     #[test]
