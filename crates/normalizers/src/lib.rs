@@ -6,6 +6,7 @@ mod claude_code;
 mod codex;
 mod cursor;
 mod diff;
+mod failures;
 mod opencode;
 mod partial_json;
 mod pi;
@@ -13,6 +14,7 @@ pub mod recording;
 mod rpc;
 mod text;
 mod tools;
+mod unmapped;
 
 pub use recording::{Channel, RecordedLine};
 

@@ -1,28 +1,17 @@
 //! Failures: what they are called, and what a user should do about them.
 
 use super::wire::WireError;
+use crate::failures::{
+    self, AUTH_KEY, AUTH_LOGIN, BAD_REQUEST, NO_MODEL, NO_SESSION, OVERFLOW, OVERLOADED, QUOTA, RATE_LIMITED, SERVER_ERROR,
+    STREAM_CUT, Sort, UNKNOWN, UNREACHABLE,
+};
 use chat_grammar::event::{ErrorEvent, FailureClass};
 use serde::Deserialize;
 use serde_json::Value;
 use serde_json::value::RawValue;
 use std::borrow::Cow;
 
-type Sort = (FailureClass, &'static str, bool);
-
-const AUTH_KEY: Sort = (FailureClass::Auth, "invalid_key", false);
-const AUTH_LOGIN: Sort = (FailureClass::Auth, "login_required", false);
-const RATE_LIMITED: Sort = (FailureClass::Model, "rate_limited", true);
-const OVERLOADED: Sort = (FailureClass::Model, "overloaded", true);
-const SERVER_ERROR: Sort = (FailureClass::Model, "server_error", true);
-const QUOTA: Sort = (FailureClass::Model, "quota_exceeded", false);
-const OVERFLOW: Sort = (FailureClass::Model, "context_overflow", false);
-const NO_MODEL: Sort = (FailureClass::Model, "model_not_found", false);
-const BAD_REQUEST: Sort = (FailureClass::Model, "invalid_request", false);
-const STREAM_CUT: Sort = (FailureClass::Transport, "stream_cut", true);
-const UNREACHABLE: Sort = (FailureClass::Transport, "unreachable", true);
-const NO_SESSION: Sort = (FailureClass::Runtime, "session_not_found", false);
 const PROTOCOL: Sort = (FailureClass::Runtime, "protocol", false);
-const UNKNOWN: Sort = (FailureClass::Runtime, "agent_error", false);
 
 /// ACP: authentication required.
 const AUTH_REQUIRED: i64 = -32_000;
@@ -35,15 +24,13 @@ pub(super) const CANCELLED: i64 = -32_800;
 pub(super) fn failure(error: &WireError<'_>) -> ErrorEvent {
     let message = sentence(error);
     let words = format!("{message} {} {}", error.message.as_deref().unwrap_or(""), error.data.map_or("", RawValue::get));
-    let (class, reason, retryable) = sort(error.code.unwrap_or(0), &words);
-    ErrorEvent { message, class, reason: reason.to_owned(), retryable }
+    failures::event(message, sort(error.code.unwrap_or(0), &words))
 }
 
 /// The failure of a session that the agent answers with another one than was asked for.
 pub(super) fn other_session(asked: &str, answered: &str) -> ErrorEvent {
-    let (class, reason, retryable) = PROTOCOL;
     let message = format!("The agent opened the session {answered:?} instead of {asked:?}");
-    ErrorEvent { message, class, reason: reason.to_owned(), retryable }
+    failures::event(message, PROTOCOL)
 }
 
 /// The sentence for a person. The message is often the protocol's own (`Internal error`); then the data has the agent's.

@@ -7,13 +7,11 @@ use super::session::{HostRequest, Session};
 use super::usage::Ledger;
 use super::wire::{CancelParams, HostParams, Malformed, PromptAnswer, SessionAnswer, WireError};
 use crate::rpc::{self, Envelope};
+use crate::unmapped::Unmapped;
 use crate::{Normalizer, Options};
-use chat_grammar::event::{ChatEvent, EventKind, FinishReason, Side};
+use chat_grammar::event::{ChatEvent, FinishReason, Side};
 use serde_json::value::RawValue;
 use std::collections::{BTreeMap, HashMap};
-
-/// How many kinds of unknown messages are counted apart. An agent that makes up more of them is counted under one name.
-const KINDS_LIMIT: usize = 256;
 
 /// The normalizer of ACP agents.
 #[derive(Debug)]
@@ -29,7 +27,7 @@ pub(crate) struct Acp {
     host: HashMap<String, HostRequest>,
     /// Whether the host's messages are shown too.
     sees_host: bool,
-    unmapped: BTreeMap<String, u64>,
+    unmapped: Unmapped,
 }
 
 /// What came of a message.
@@ -56,24 +54,17 @@ impl Acp {
             compactions: Vec::new(),
             host: HashMap::new(),
             sees_host: false,
-            unmapped: BTreeMap::new(),
+            unmapped: Unmapped::default(),
         }
     }
 
     /// Counts a message of which nothing else comes.
     pub(crate) fn count(&mut self, kind: &str, out: &mut Vec<ChatEvent>) {
-        self.counted(kind);
-        out.push(EventKind::Unmapped { kind: kind.to_owned() }.into());
+        self.unmapped.event(kind, out);
     }
 
     pub(super) fn counted(&mut self, kind: &str) {
-        let kind = if self.unmapped.len() < KINDS_LIMIT || self.unmapped.contains_key(kind) { kind } else { "other" };
-        match self.unmapped.get_mut(kind) {
-            Some(count) => *count = count.saturating_add(1),
-            None => {
-                self.unmapped.insert(kind.to_owned(), 1);
-            }
-        }
+        self.unmapped.count(kind);
     }
 
     /// True for a session of this conversation; what another session says is counted and left out.
@@ -244,7 +235,7 @@ impl Normalizer for Acp {
     }
 
     fn unmapped(&self) -> &BTreeMap<String, u64> {
-        &self.unmapped
+        self.unmapped.counts()
     }
 
     fn source(&self) -> &'static str {

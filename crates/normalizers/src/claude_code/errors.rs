@@ -1,23 +1,12 @@
 //! Failures: what they are called, and what a user should do about them.
 
+use crate::failures::{
+    self, AUTH_KEY, AUTH_LOGIN, BAD_REQUEST, MAX_TOKENS, NO_MODEL, NO_SESSION, OVERFLOW, OVERLOADED, QUOTA, RATE_LIMITED,
+    SERVER_ERROR, Sort, UNKNOWN, UNREACHABLE,
+};
 use chat_grammar::event::{ErrorEvent, FailureClass};
 
-type Sort = (FailureClass, &'static str, bool);
-
-const AUTH_KEY: Sort = (FailureClass::Auth, "invalid_key", false);
-const AUTH_LOGIN: Sort = (FailureClass::Auth, "login_required", false);
-const RATE_LIMITED: Sort = (FailureClass::Model, "rate_limited", true);
-const OVERLOADED: Sort = (FailureClass::Model, "overloaded", true);
-const SERVER_ERROR: Sort = (FailureClass::Model, "server_error", true);
-const QUOTA: Sort = (FailureClass::Model, "quota_exceeded", false);
-const OVERFLOW: Sort = (FailureClass::Model, "context_overflow", false);
-const NO_MODEL: Sort = (FailureClass::Model, "model_not_found", false);
-const MAX_TOKENS: Sort = (FailureClass::Model, "max_tokens", false);
 const BUDGET: Sort = (FailureClass::Model, "budget_exceeded", false);
-const BAD_REQUEST: Sort = (FailureClass::Model, "invalid_request", false);
-const UNREACHABLE: Sort = (FailureClass::Transport, "unreachable", true);
-const NO_SESSION: Sort = (FailureClass::Runtime, "session_not_found", false);
-const UNKNOWN: Sort = (FailureClass::Runtime, "agent_error", false);
 
 /// What the CLI said about a call of the model that failed, in a message of its own.
 #[derive(Debug, Clone, Default)]
@@ -43,8 +32,7 @@ pub(super) struct Failure<'a> {
 
 /// The failure as an event.
 pub(super) fn event(failure: &Failure<'_>) -> ErrorEvent {
-    let (class, reason, retryable) = sort(failure);
-    ErrorEvent { message: failure.message.to_owned(), class, reason: reason.to_owned(), retryable }
+    failures::event(failure.message, sort(failure))
 }
 
 fn sort(failure: &Failure<'_>) -> Sort {

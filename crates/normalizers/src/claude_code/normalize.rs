@@ -15,6 +15,7 @@ use super::wire::{
 use super::{Malformed, system};
 use crate::rpc::Str;
 use crate::tools::ToolCalls;
+use crate::unmapped::Unmapped;
 use crate::{Normalizer, Options};
 use chat_grammar::event::{ChatEvent, EventKind, FinishReason, Side};
 use serde::Deserialize;
@@ -41,7 +42,7 @@ pub(crate) struct ClaudeCode {
     pub(super) tasks: Vec<(String, String)>,
     pub(super) turn: Turn,
     lines: VecDeque<(String, usize)>,
-    unmapped: BTreeMap<String, u64>,
+    unmapped: Unmapped,
 }
 
 /// What is known of the running turn.
@@ -90,18 +91,12 @@ impl ClaudeCode {
             tasks: Vec::new(),
             turn: Turn::default(),
             lines: VecDeque::new(),
-            unmapped: BTreeMap::new(),
+            unmapped: Unmapped::default(),
         }
     }
 
     fn unmapped_event(&mut self, kind: &str, out: &mut Vec<ChatEvent>) {
-        match self.unmapped.get_mut(kind) {
-            Some(count) => *count = count.saturating_add(1),
-            None => {
-                self.unmapped.insert(kind.to_owned(), 1);
-            }
-        }
-        out.push(EventKind::Unmapped { kind: kind.to_owned() }.into());
+        self.unmapped.event(kind, out);
     }
 
     /// The one who speaks: `None` is the main loop.
@@ -338,7 +333,7 @@ impl Normalizer for ClaudeCode {
     }
 
     fn unmapped(&self) -> &BTreeMap<String, u64> {
-        &self.unmapped
+        self.unmapped.counts()
     }
 
     fn source(&self) -> &'static str {

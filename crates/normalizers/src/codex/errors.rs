@@ -1,47 +1,34 @@
 //! Failures: what they are called, and what a user should do about them.
 
 use super::wire::TurnError;
+use crate::failures::{
+    self, AUTH_KEY, AUTH_LOGIN, BAD_REQUEST, MAX_TOKENS, NO_MODEL, OVERFLOW, OVERLOADED, QUOTA, RATE_LIMITED, SERVER_ERROR,
+    STREAM_CUT, Sort, UNKNOWN, UNREACHABLE, unwrap_message,
+};
 use chat_grammar::event::{ErrorEvent, FailureClass, Retry};
 use serde_json::Value;
 use serde_json::value::RawValue;
 
-type Sort = (FailureClass, &'static str, bool);
-
-const AUTH_KEY: Sort = (FailureClass::Auth, "invalid_key", false);
-const AUTH_LOGIN: Sort = (FailureClass::Auth, "login_required", false);
-const RATE_LIMITED: Sort = (FailureClass::Model, "rate_limited", true);
-const OVERLOADED: Sort = (FailureClass::Model, "overloaded", true);
-const SERVER_ERROR: Sort = (FailureClass::Model, "server_error", true);
-const QUOTA: Sort = (FailureClass::Model, "quota_exceeded", false);
-const OVERFLOW: Sort = (FailureClass::Model, "context_overflow", false);
-const NO_MODEL: Sort = (FailureClass::Model, "model_not_found", false);
-const MAX_TOKENS: Sort = (FailureClass::Model, "max_tokens", false);
 const REFUSED: Sort = (FailureClass::Model, "refused", false);
-const BAD_REQUEST: Sort = (FailureClass::Model, "invalid_request", false);
-const STREAM_CUT: Sort = (FailureClass::Transport, "stream_cut", true);
-const UNREACHABLE: Sort = (FailureClass::Transport, "unreachable", true);
-const UNKNOWN: Sort = (FailureClass::Runtime, "agent_error", false);
 
 /// The failure of a turn.
 pub(super) fn turn_failure(error: &TurnError<'_>) -> ErrorEvent {
     let info = error.codex_error_info.map(RawValue::get).and_then(|info| serde_json::from_str::<Value>(info).ok());
     let message = unwrap_message(&error.message);
-    let (class, reason, retryable) =
-        sort_by_info(info.as_ref(), &error.message).unwrap_or_else(|| sort_by_text(&error.message));
-    ErrorEvent { message, class, reason: reason.to_owned(), retryable }
+    let sort = sort_by_info(info.as_ref(), &error.message).unwrap_or_else(|| sort_by_text(&error.message));
+    failures::event(message, sort)
 }
 
 /// The failure of a turn that the agent says nothing about.
 pub(super) fn unexplained() -> ErrorEvent {
-    let (class, reason, retryable) = UNKNOWN;
-    ErrorEvent { message: "The turn failed".to_owned(), class, reason: reason.to_owned(), retryable }
+    failures::event("The turn failed", UNKNOWN)
 }
 
 /// The failure of a request that was to start a session or a turn.
 pub(super) fn request_failure(message: &str) -> ErrorEvent {
     let lower = message.to_lowercase();
     let has = |needle: &str| lower.contains(needle);
-    let (class, reason, retryable) = if has("failed to load configuration") {
+    let sort = if has("failed to load configuration") {
         (FailureClass::Runtime, "invalid_configuration", false)
     } else if has("no rollout found") || has("thread not found") || has("invalid session id") {
         (FailureClass::Runtime, "session_not_found", false)
@@ -55,7 +42,7 @@ pub(super) fn request_failure(message: &str) -> ErrorEvent {
             sort => sort,
         }
     };
-    ErrorEvent { message: unwrap_message(message), class, reason: reason.to_owned(), retryable }
+    failures::event(unwrap_message(message), sort)
 }
 
 /// The retry that a message such as `Reconnecting... 2/5` tells; without numbers in it, the `count`th of the turn.
@@ -69,17 +56,6 @@ pub(super) fn retry(message: &str, count: u64) -> Retry {
         None => (count, None),
     };
     Retry { attempt, limit, delay_ms: None }
-}
-
-/// The sentence for a person, where the text is a provider's JSON.
-pub(super) fn unwrap_message(text: &str) -> String {
-    let json = Some(text).filter(|text| text.trim_start().starts_with('{'));
-    let value = json.and_then(|json| serde_json::from_str::<Value>(json).ok());
-    let message = value.as_ref().and_then(|value| {
-        let paths = ["/error/message", "/message", "/detail", "/error"];
-        paths.iter().find_map(|path| value.pointer(path)?.as_str())
-    });
-    message.unwrap_or(text).to_owned()
 }
 
 /// By `codexErrorInfo`: a word, or an object of one key with the HTTP status in it.

@@ -12,6 +12,7 @@ use super::wire::{
 use super::{errors, usage};
 use crate::rpc::{self, Envelope, RpcError};
 use crate::tools::ToolCalls;
+use crate::unmapped::Unmapped;
 use crate::{Normalizer, Options};
 use chat_grammar::event::{ChatEvent, EventKind, FinishReason, Side, Stop};
 use serde_json::value::RawValue;
@@ -24,7 +25,7 @@ pub(crate) struct Codex {
     pub(super) threads: Threads,
     pub(super) tools: ToolCalls,
     pub(super) requests: Requests,
-    unmapped: BTreeMap<String, u64>,
+    unmapped: Unmapped,
 }
 
 /// What came of a message.
@@ -44,7 +45,7 @@ impl Codex {
             threads,
             tools: ToolCalls::default(),
             requests: Requests::default(),
-            unmapped: BTreeMap::new(),
+            unmapped: Unmapped::default(),
         }
     }
 
@@ -53,13 +54,7 @@ impl Codex {
     }
 
     fn unmapped_event(&mut self, kind: &str, out: &mut Vec<ChatEvent>) {
-        match self.unmapped.get_mut(kind) {
-            Some(count) => *count = count.saturating_add(1),
-            None => {
-                self.unmapped.insert(kind.to_owned(), 1);
-            }
-        }
-        out.push(EventKind::Unmapped { kind: kind.to_owned() }.into());
+        self.unmapped.event(kind, out);
     }
 
     /// True for a thread of this conversation; what another thread says is counted and left out.
@@ -278,7 +273,9 @@ impl Codex {
             Purpose::Other => {}
             // A turn that runs goes on.
             _ if runs => {
-                out.push(EventKind::Warning { message: errors::unwrap_message(message), detail: None, retry: None }.into());
+                out.push(
+                    EventKind::Warning { message: crate::failures::unwrap_message(message), detail: None, retry: None }.into(),
+                );
             }
             Purpose::OpenThread | Purpose::StartTurn => {
                 out.push(EventKind::Error(errors::request_failure(message)).into());
@@ -332,7 +329,7 @@ impl Normalizer for Codex {
     }
 
     fn unmapped(&self) -> &BTreeMap<String, u64> {
-        &self.unmapped
+        self.unmapped.counts()
     }
 
     fn source(&self) -> &'static str {

@@ -24,8 +24,8 @@ impl Codex {
     pub(super) fn error(&mut self, notice: &ErrorNotice<'_>, out: &mut Vec<ChatEvent>) {
         let Some(thread) = self.threads.find(notice.thread_id.as_deref()) else { return };
         let parent = thread.parent.clone();
-        let message = errors::unwrap_message(&notice.error.message);
-        let detail = notice.error.additional_details.as_deref().map(errors::unwrap_message);
+        let message = crate::failures::unwrap_message(&notice.error.message);
+        let detail = notice.error.additional_details.as_deref().map(crate::failures::unwrap_message);
         if notice.will_retry == Some(true) {
             super::usage::unreported(thread, out);
             thread.messages.cut();

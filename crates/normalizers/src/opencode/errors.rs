@@ -1,26 +1,15 @@
 //! Failures: what they are called, and what a user should do about them.
 
 use super::wire::{ErrorBody, Refusal};
+use crate::failures::{
+    self, AUTH_KEY, BAD_REQUEST, NO_MODEL, NO_SESSION, OVERFLOW, OVERLOADED, QUOTA, RATE_LIMITED, SERVER_ERROR, STREAM_CUT,
+    Sort, UNKNOWN, UNREACHABLE, unwrap_message,
+};
 use chat_grammar::event::{ErrorEvent, FailureClass};
-use serde_json::Value;
 
-type Sort = (FailureClass, &'static str, bool);
-
-const AUTH_KEY: Sort = (FailureClass::Auth, "invalid_key", false);
-const RATE_LIMITED: Sort = (FailureClass::Model, "rate_limited", true);
-const OVERLOADED: Sort = (FailureClass::Model, "overloaded", true);
-const SERVER_ERROR: Sort = (FailureClass::Model, "server_error", true);
-const QUOTA: Sort = (FailureClass::Model, "quota_exceeded", false);
-const OVERFLOW: Sort = (FailureClass::Model, "context_overflow", false);
-const NO_MODEL: Sort = (FailureClass::Model, "model_not_found", false);
-const BAD_REQUEST: Sort = (FailureClass::Model, "invalid_request", false);
 const BAD_OUTPUT: Sort = (FailureClass::Model, "invalid_output", false);
-const STREAM_CUT: Sort = (FailureClass::Transport, "stream_cut", true);
-const UNREACHABLE: Sort = (FailureClass::Transport, "unreachable", true);
 const NO_AGENT: Sort = (FailureClass::Runtime, "invalid_configuration", false);
-const NO_SESSION: Sort = (FailureClass::Runtime, "session_not_found", false);
 const REFUSED_REQUEST: Sort = (FailureClass::Runtime, "request_refused", false);
-const UNKNOWN: Sort = (FailureClass::Runtime, "agent_error", false);
 
 /// What an error of a session means for its turn.
 #[derive(Debug, Clone, PartialEq)]
@@ -57,7 +46,7 @@ pub(super) fn failure(error: &ErrorBody<'_>) -> Failure {
         }
         _ => sort_by_text(&text),
     };
-    Failure::Failed(event(text, sort))
+    Failure::Failed(failures::event(text, sort))
 }
 
 /// The failure of a request that was to begin a turn.
@@ -70,12 +59,12 @@ pub(super) fn refusal(status: u16, body: &Refusal<'_>) -> ErrorEvent {
         400..=499 => REFUSED_REQUEST,
         _ => UNKNOWN,
     };
-    event(text, sort)
+    failures::event(text, sort)
 }
 
 /// The failure of a turn that the agent says nothing about.
 pub(super) fn unexplained() -> ErrorEvent {
-    event("The turn failed".to_owned(), UNKNOWN)
+    failures::event("The turn failed", UNKNOWN)
 }
 
 /// True where a prompt was given up before anything of it was stored, after which no other end comes: for an agent that does not exist,
@@ -85,24 +74,9 @@ pub(super) fn gives_up_prompt(error: &ErrorBody<'_>) -> bool {
     message.contains("\n    at ")
 }
 
-fn event(message: String, (class, reason, retryable): Sort) -> ErrorEvent {
-    ErrorEvent { message, class, reason: reason.to_owned(), retryable }
-}
-
 /// Without the stack trace that may follow.
 fn first_line(text: &str) -> String {
     text.split_once("\n    at ").map_or(text, |(message, _)| message).trim().to_owned()
-}
-
-/// The sentence for a person, where the text is a provider's JSON.
-fn unwrap_message(text: &str) -> String {
-    let json = Some(text).filter(|text| text.trim_start().starts_with('{'));
-    let value = json.and_then(|json| serde_json::from_str::<Value>(json).ok());
-    let message = value.as_ref().and_then(|value| {
-        let paths = ["/error/message", "/message", "/detail", "/error"];
-        paths.iter().find_map(|path| value.pointer(path)?.as_str())
-    });
-    message.unwrap_or(text).to_owned()
 }
 
 fn sort_by_status(status: u16, message: &str, body: &str) -> Option<Sort> {

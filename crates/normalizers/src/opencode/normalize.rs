@@ -8,8 +8,9 @@ use super::sessions::Sessions;
 use super::wire::{Envelope, Request};
 use crate::rpc::NoMessage;
 use crate::tools::ToolCalls;
+use crate::unmapped::Unmapped;
 use crate::{Normalizer, Options};
-use chat_grammar::event::{ChatEvent, EventKind, FinishReason, Side};
+use chat_grammar::event::{ChatEvent, FinishReason, Side};
 use std::collections::BTreeMap;
 
 /// The normalizer of OpenCode.
@@ -20,7 +21,7 @@ pub(crate) struct OpenCode {
     pub(super) requests: Requests,
     pub(super) http: Http,
     pub(super) info: Info,
-    unmapped: BTreeMap<String, u64>,
+    unmapped: Unmapped,
 }
 
 impl OpenCode {
@@ -35,18 +36,12 @@ impl OpenCode {
             requests: Requests::default(),
             http: Http::default(),
             info: Info::new(options.cwd, options.model),
-            unmapped: BTreeMap::new(),
+            unmapped: Unmapped::default(),
         }
     }
 
     pub(super) fn unmapped_event(&mut self, kind: &str, out: &mut Vec<ChatEvent>) {
-        match self.unmapped.get_mut(kind) {
-            Some(count) => *count = count.saturating_add(1),
-            None => {
-                self.unmapped.insert(kind.to_owned(), 1);
-            }
-        }
-        out.push(EventKind::Unmapped { kind: kind.to_owned() }.into());
+        self.unmapped.event(kind, out);
     }
 
     /// What another session of the directory says is counted and left out.
@@ -125,7 +120,7 @@ impl Normalizer for OpenCode {
     }
 
     fn unmapped(&self) -> &BTreeMap<String, u64> {
-        &self.unmapped
+        self.unmapped.counts()
     }
 
     fn source(&self) -> &'static str {

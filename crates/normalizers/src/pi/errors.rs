@@ -1,24 +1,14 @@
 //! Failures: what they are called, and what a user should do about them.
 
+use crate::failures::{
+    self, AUTH_KEY, AUTH_LOGIN, BAD_REQUEST, NO_MODEL, OVERFLOW, OVERLOADED, QUOTA, RATE_LIMITED, SERVER_ERROR, STREAM_CUT,
+    Sort, UNKNOWN, UNREACHABLE,
+};
 use chat_grammar::event::{ErrorEvent, FailureClass};
 use serde_json::Value;
 
-type Sort = (FailureClass, &'static str, bool);
-
-const AUTH_KEY: Sort = (FailureClass::Auth, "invalid_key", false);
-const AUTH_LOGIN: Sort = (FailureClass::Auth, "login_required", false);
-const RATE_LIMITED: Sort = (FailureClass::Model, "rate_limited", true);
-const OVERLOADED: Sort = (FailureClass::Model, "overloaded", true);
-const SERVER_ERROR: Sort = (FailureClass::Model, "server_error", true);
-const QUOTA: Sort = (FailureClass::Model, "quota_exceeded", false);
-const OVERFLOW: Sort = (FailureClass::Model, "context_overflow", false);
-const NO_MODEL: Sort = (FailureClass::Model, "model_not_found", false);
-const BAD_REQUEST: Sort = (FailureClass::Model, "invalid_request", false);
-const STREAM_CUT: Sort = (FailureClass::Transport, "stream_cut", true);
-const UNREACHABLE: Sort = (FailureClass::Transport, "unreachable", true);
 const ABORTED: Sort = (FailureClass::Runtime, "aborted", true);
 const REFUSED: Sort = (FailureClass::Runtime, "request_refused", false);
-const UNKNOWN: Sort = (FailureClass::Runtime, "agent_error", false);
 
 /// The failure of a model call, from its `errorMessage`.
 pub(super) fn model_failure(error: Option<&str>) -> ErrorEvent {
@@ -37,8 +27,8 @@ pub(super) fn refused_prompt(error: Option<&str>) -> ErrorEvent {
     event(message, sort(message).unwrap_or(REFUSED))
 }
 
-fn event(message: &str, (class, reason, retryable): Sort) -> ErrorEvent {
-    ErrorEvent { message: sentence(message), class, reason: reason.to_owned(), retryable }
+fn event(message: &str, sort: Sort) -> ErrorEvent {
+    failures::event(sentence(message), sort)
 }
 
 /// The sentence for a person: Pi's own where it is one, else the one in the provider's JSON, as in `401 {"error":{…}}`.

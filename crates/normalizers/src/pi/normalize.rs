@@ -11,6 +11,7 @@ use super::session::Session;
 use super::turn::Turn;
 use super::usage::Ledger;
 use super::wire::{ExtensionError, MessageLine, RetryStart, Tag, UiRequest, UpdateLine};
+use crate::unmapped::Unmapped;
 use crate::{Normalizer, Options};
 use chat_grammar::event::{ChatEvent, EventKind, FinishReason, Side};
 use std::borrow::Cow;
@@ -28,7 +29,7 @@ pub(crate) struct Pi {
     pub(super) usage: Ledger,
     pub(super) host_commands: HostCommands,
     pub(super) answered: Answered,
-    unmapped: BTreeMap<String, u64>,
+    unmapped: Unmapped,
 }
 
 /// What came of a message.
@@ -53,18 +54,12 @@ impl Pi {
             usage: Ledger::default(),
             host_commands: HostCommands::default(),
             answered: Answered::default(),
-            unmapped: BTreeMap::new(),
+            unmapped: Unmapped::default(),
         }
     }
 
     fn unmapped_event(&mut self, kind: &str, out: &mut Vec<ChatEvent>) {
-        match self.unmapped.get_mut(kind) {
-            Some(count) => *count = count.saturating_add(1),
-            None => {
-                self.unmapped.insert(kind.to_owned(), 1);
-            }
-        }
-        out.push(EventKind::Unmapped { kind: kind.to_owned() }.into());
+        self.unmapped.event(kind, out);
     }
 
     fn agent_line(&mut self, line: &str, out: &mut Vec<ChatEvent>) {
@@ -176,7 +171,7 @@ impl Normalizer for Pi {
     }
 
     fn unmapped(&self) -> &BTreeMap<String, u64> {
-        &self.unmapped
+        self.unmapped.counts()
     }
 
     fn source(&self) -> &'static str {
