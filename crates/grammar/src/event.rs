@@ -1,5 +1,6 @@
 //! The grammar between an agent's own messages and ACP: what every normalizer emits.
 
+use crate::relay::AgentUpdate;
 use crate::usage::UsageRecord;
 use agent_client_protocol::v1::schema::{
     AvailableCommand, ContentBlock, PlanEntry, SessionConfigOption, ToolCallContent, ToolCallLocation, ToolKind,
@@ -79,10 +80,38 @@ pub enum EventKind {
         stop_reason: Stop,
         native_stop_reason: Option<String>,
     },
+    /// The agent's own ACP update, passed on in place of one that would be made from what it means.
+    Relayed(Box<Relayed>),
     /// A message that no rule knows. It is counted and recorded, never thrown away in silence and never fatal.
     Unmapped {
         kind: String,
     },
+}
+
+impl EventKind {
+    /// What the event says, also where the agent's own update says it. `None` for such an update that no other kind has a word for.
+    pub fn meaning(&self) -> Option<&Self> {
+        match self {
+            Self::Relayed(relayed) => relayed.meaning.as_ref(),
+            kind => Some(kind),
+        }
+    }
+
+    /// The same, to complete what the agent leaves open.
+    pub fn meaning_mut(&mut self) -> Option<&mut Self> {
+        match self {
+            Self::Relayed(relayed) => relayed.meaning.as_mut(),
+            kind => Some(kind),
+        }
+    }
+}
+
+/// An update that an ACP agent sent itself.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Relayed {
+    pub update: AgentUpdate,
+    /// The same as one of the other kinds. What the official types do not know is only in the update.
+    pub meaning: Option<EventKind>,
 }
 
 /// What the agent exposed of its reasoning.

@@ -6,6 +6,7 @@ pub mod error;
 pub mod event;
 pub mod prompt;
 pub mod records;
+pub mod relay;
 pub mod time;
 pub mod transcript;
 pub mod update;

@@ -13,6 +13,7 @@ pub use meta::{CompactionMeta, CompactionPhase, Delta, ErrorMeta, Extra, InitMet
 pub use write::{Native, Place, write_update};
 
 use crate::acp::SessionUpdate;
+use crate::relay::AgentUpdate;
 
 /// An update before it has a place in a turn.
 #[derive(Debug, Clone)]
@@ -28,4 +29,13 @@ pub enum Body {
     Official(Box<SessionUpdate>),
     /// One of ours.
     Extension(Box<ExtensionUpdate>),
+    /// The agent's own.
+    Relayed(Box<AgentUpdate>),
+}
+
+impl Update {
+    /// Whether the agent's message belongs to it. An update that is the agent's message needs no second copy of it.
+    pub fn has_native(&self) -> bool {
+        !matches!(&self.body, Body::Relayed(update) if !update.is_changed())
+    }
 }

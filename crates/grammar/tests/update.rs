@@ -6,8 +6,9 @@ use chat_grammar::acp::{
 };
 use chat_grammar::event::{
     ChatEvent, CompactionFinished, DecidedBy, ErrorEvent, EventKind, FailureClass, McpTool, PermissionChoice,
-    PermissionRequested, PermissionResolved, ToolCompleted, ToolStarted, ToolUpdated, Trigger, Visibility,
+    PermissionRequested, PermissionResolved, Relayed, ToolCompleted, ToolStarted, ToolUpdated, Trigger, Visibility,
 };
+use chat_grammar::relay::{AgentUpdate, Members};
 use chat_grammar::transcript::Transcript;
 use chat_grammar::update::{Body, Marks, Native, Place, Update, UpdateMapper, write_update};
 use chat_grammar::usage::{ContextFullness, TokenCounts, UsageModel, UsageOperation, UsageRecord};
@@ -113,6 +114,81 @@ fn an_update_is_the_official_one_with_our_meta_and_the_native_message_word_for_w
     );
     let place = Marks::find(&json).native.expect("the message is found again");
     assert_eq!(&json[place], native);
+}
+
+fn relayed(update: Members<'_>, meaning: Option<EventKind>) -> EventKind {
+    EventKind::Relayed(Box::new(Relayed { update: AgentUpdate::from(update), meaning }))
+}
+
+#[test]
+fn an_agents_own_update_is_passed_on_word_for_word_with_our_meta() {
+    let sent = r#"{"sessionUpdate":"tool_call_update","toolCallId":"t","rawOutput":{"big":9007199254740993,"one":1.0},"status":null,"odd":[],"_meta":{"theirs":1e3}}"#;
+    let read = || Members::read(sent).expect("an object");
+    let mut changed = read();
+    changed.remove("odd");
+    let mut updates = Vec::new();
+    let mut mapper = UpdateMapper::new("conversation", "turn");
+    let news = ToolUpdated { tool_call_id: "t".to_owned(), output_delta: Some("x".to_owned()), ..ToolUpdated::default() };
+    mapper.push(relayed(read(), None).into(), &mut updates);
+    mapper.push(relayed(changed, Some(EventKind::ToolUpdated(news))).into(), &mut updates);
+    assert_eq!(updates.iter().map(Update::has_native).collect::<Vec<_>>(), [false, true]);
+    let amalgm = r#""amalgm":{"at":1796063040001,"conversationId":"conversation","turnId":"turn","sequence":1}}}"#;
+    let expected = sent.replace(r#","_meta":{"theirs":1e3}}"#, &format!(r#","_meta":{{"theirs":1e3,{amalgm}"#));
+    assert_eq!(text_of(&updates[0], 1, None), expected);
+    let native = text_of(&updates[1], 1, Some(Native { source: "agent.stream", message: "{}" }));
+    let native: Value = serde_json::from_str(&native).expect("JSON");
+    assert_eq!(native["_meta"]["amalgm"]["delta"], json!({ "output": "x" }));
+    assert_eq!(native["_meta"]["amalgm"]["native"], json!({ "source": "agent.stream", "message": {} }));
+    assert_eq!((native.get("odd"), &native["_meta"]["theirs"]), (None, &json!(1000.0)));
+}
+
+#[test]
+fn pieces_of_an_agent_are_found_by_the_writer_as_in_the_journal() {
+    let chunk = |kind: &str, rest: &str| {
+        format!(r#"{{"sessionUpdate":"{kind}","content":{{"type":"text","text":"a\u2028\"b"}}{rest}}}"#)
+    };
+    let thought = || EventKind::ReasoningDelta { text: String::new(), message_id: None, visibility: Visibility::Full };
+    let sent = [
+        (chunk("agent_message_chunk", r#","messageId":"m""#), None, true),
+        (chunk("agent_thought_chunk", r#","messageId":"m""#), Some(thought()), true),
+        (chunk("agent_message_chunk", ""), None, false),
+        (chunk("agent_message_chunk", r#","messageId":"m","_meta":{"x":1}"#), None, false),
+    ];
+    for (sent, meaning, is_piece) in sent {
+        let mut updates = Vec::new();
+        UpdateMapper::new("conversation", "turn")
+            .push(relayed(Members::read(&sent).expect("an object"), meaning).into(), &mut updates);
+        let mut buffer = b"before\n".to_vec();
+        let place = Place { conversation_id: "conversation", turn_id: "turn", sequence: 1, at: 5 };
+        let marks = write_update(&updates[0], place, None, &mut buffer);
+        let text = String::from_utf8(buffer).expect("UTF-8");
+        let found = Marks::find(&text[7..]);
+        assert_eq!(marks.piece.is_some(), is_piece, "{sent}");
+        let part = |marks: &Marks, text: &str| {
+            marks
+                .piece
+                .as_ref()
+                .map(|piece| (text[piece.text.clone()].to_owned(), text[piece.id.clone()].to_owned(), piece.form))
+        };
+        assert_eq!(part(&marks, &text), part(&found, &text[7..]), "{sent}");
+    }
+}
+
+#[test]
+fn what_an_agent_relays_comes_to_the_same_parts() {
+    let read = |json| relayed(Members::read(json).expect("an object"), None);
+    let parts = parts(vec![
+        read(r#"{"content":{"text":"a","type":"text"},"sessionUpdate":"agent_message_chunk"}"#),
+        read(r#"{"sessionUpdate":"agent_message_chunk","content":{"type":"text","text":"b"}}"#),
+        read(r#"{"sessionUpdate":"tool_call","toolCallId":"t","title":"ls","unknown":1}"#),
+        read(r#"{"sessionUpdate":"tool_call_update","toolCallId":"t","status":"completed","rawOutput":1}"#),
+        read(r#"{"sessionUpdate":"aurora_update","sky":"green"}"#),
+    ]);
+    assert_eq!(parts[0], json!({ "type": "text", "text": "ab" }));
+    assert_eq!(
+        (&parts[1]["status"], &parts[1]["output"], parts.as_array().map(Vec::len)),
+        (&json!("completed"), &json!(1), Some(2))
+    );
 }
 
 #[test]

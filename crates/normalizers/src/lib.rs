@@ -1,7 +1,9 @@
 //! One pure state machine an agent: its messages in, events out. No I/O, no clock, and nothing that fails: what no rule
 //! knows becomes a counted `Unmapped` event.
 
+mod acp;
 mod codex;
+mod cursor;
 pub mod recording;
 mod rpc;
 mod text;
@@ -41,7 +43,9 @@ pub struct Options {
 /// The normalizer of an agent; `None` for an agent that this crate does not know.
 pub fn normalizer(harness: &str, options: Options) -> Option<Box<dyn Normalizer>> {
     match harness {
+        "acp" => Some(Box::new(acp::Acp::new(options))),
         "codex" => Some(Box::new(codex::Codex::new(options))),
+        "cursor" => Some(Box::new(cursor::Cursor::new(options))),
         _ => None,
     }
 }
@@ -55,6 +59,7 @@ pub struct Segment {
 /// Cuts a recording into its turns, in the order in which they began. Empty for an agent that this crate does not know.
 pub fn segment(harness: &str, lines: &[RecordedLine<'_>]) -> Vec<Segment> {
     match harness {
+        "acp" | "cursor" => acp::segment(lines),
         "codex" => codex::segment(lines),
         _ => Vec::new(),
     }

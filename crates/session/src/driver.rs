@@ -266,6 +266,7 @@ fn opens_turn(event: &EventKind) -> bool {
         | EventKind::Warning { .. }
         | EventKind::Done { .. }
         | EventKind::Unmapped { .. } => false,
+        EventKind::Relayed(relayed) => relayed.meaning.as_ref().is_some_and(opens_turn),
     }
 }
 

@@ -156,7 +156,7 @@ impl TurnPump {
         let mut updates = std::mem::take(&mut self.scratch);
         self.mapper.push(self.complete(event), &mut updates);
         for update in updates.drain(..) {
-            let message = native.take().map(|message| Native { source, message });
+            let message = native.take_if(|_| update.has_native()).map(|message| Native { source, message });
             let sequence = self.chunk.next_sequence();
             let place = Place { conversation_id: &self.conversation_id, turn_id: &self.turn_id, sequence, at };
             // Listed before it is committed, so that whoever sees the update finds the request.
@@ -175,7 +175,7 @@ impl TurnPump {
 
     // What the agent leaves open about a model call is what the contract says.
     fn complete(&self, mut event: ChatEvent) -> ChatEvent {
-        if let EventKind::UsageFinal { usage: UsageRecord { model, .. } } = &mut event.kind {
+        if let Some(EventKind::UsageFinal { usage: UsageRecord { model, .. } }) = event.kind.meaning_mut() {
             let contract = &self.turn.execution.contract;
             model.agent_revision_id.get_or_insert_with(|| contract.agent.revision_id.clone());
             model.provider_id.get_or_insert_with(|| contract.model.provider_id.clone());
@@ -185,7 +185,8 @@ impl TurnPump {
     }
 
     fn observe(&mut self, event: &ChatEvent, native: Option<&str>) {
-        match &event.kind {
+        let Some(kind) = event.kind.meaning() else { return };
+        match kind {
             EventKind::Warning { message, retry: Some(_), .. } => {
                 let since = self.retries.take().map_or_else(Instant::now, |retries| retries.since);
                 self.retries = Some(Retries { since, message: message.clone() });
@@ -193,7 +194,7 @@ impl TurnPump {
             kind if is_progress(kind) => self.retries = None,
             _ => {}
         }
-        match &event.kind {
+        match kind {
             EventKind::ToolStarted(tool) => {
                 self.busy_tools.insert(tool.tool_call_id.clone());
             }

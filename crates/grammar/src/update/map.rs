@@ -9,8 +9,8 @@ use crate::acp::{
 };
 use crate::bounded::{HeadAndTail, STREAMED_OUTPUT_LIMIT};
 use crate::event::{
-    ChatEvent, CompactionFinished, ErrorEvent, EventKind, PermissionRequested, PermissionResolved, QuestionAsked, SessionInit,
-    ToolCompleted, ToolStarted, ToolUpdated,
+    ChatEvent, CompactionFinished, ErrorEvent, EventKind, PermissionRequested, PermissionResolved, QuestionAsked, Relayed,
+    SessionInit, ToolCompleted, ToolStarted, ToolUpdated,
 };
 use crate::usage::{UsageOperation, UsageRecord, UsageStep};
 use serde_json::{Value, json};
@@ -101,6 +101,7 @@ impl UpdateMapper {
                 let update = SessionUpdate::Notice(notice(NoticeSeverity::Warning, message, detail));
                 updates.push(with(update, Extra { retry, ..Extra::default() }));
             }
+            EventKind::Relayed(relayed) => updates.push(self.relayed(*relayed, parent.as_deref())),
             EventKind::Done { .. } | EventKind::Unmapped { .. } => {}
         }
         if parent.is_some() {
@@ -115,6 +116,30 @@ impl UpdateMapper {
         format!("{}:{native}", self.turn_id)
     }
 
+    // What our stream adds to an update is the same, whoever made it.
+    fn relayed(&mut self, relayed: Relayed, parent: Option<&str>) -> Update {
+        let Relayed { update, meaning } = relayed;
+        let mut extra = Extra::default();
+        match meaning {
+            Some(EventKind::ReasoningDelta { visibility, .. }) => extra.reasoning = Some(visibility),
+            Some(EventKind::ToolStarted(tool)) => extra.mcp = tool.mcp,
+            Some(EventKind::ToolUpdated(tool)) => {
+                extra.mcp = tool.mcp;
+                extra.delta = delta(tool.input_delta, tool.output_delta);
+            }
+            Some(EventKind::ToolCompleted(tool)) => extra.mcp = tool.mcp,
+            Some(EventKind::CompactionStarted { trigger, pre_tokens, .. }) => {
+                let phase = CompactionPhase::Started;
+                extra.compaction = Some(CompactionMeta { phase, trigger, pre_tokens, post_tokens: None, duration_ms: None });
+            }
+            Some(EventKind::CompactionFinished(compaction)) => extra.compaction = Some(finished(&compaction)),
+            Some(EventKind::UsageFinal { usage }) => extra.usage = self.step(usage, parent),
+            _ => {}
+        }
+        extra.truncated = update.truncated.map(|bytes| Truncated { bytes });
+        Update { body: Body::Relayed(Box::new(update)), extra }
+    }
+
     fn tool_updated(&mut self, tool: ToolUpdated) -> Update {
         if let Some(output) = &tool.output_delta {
             *self.streamed.entry(tool.tool_call_id.clone()).or_default() += output.len() as u64;
@@ -125,8 +150,7 @@ impl UpdateMapper {
         fields.content = tool.content;
         fields.locations = tool.locations;
         fields.raw_input = tool.input;
-        let delta = (tool.input_delta.is_some() || tool.output_delta.is_some())
-            .then_some(Delta { input: tool.input_delta, output: tool.output_delta });
+        let delta = delta(tool.input_delta, tool.output_delta);
         let update = ToolCallUpdate::new(tool.tool_call_id, fields);
         with(SessionUpdate::ToolCallUpdate(update), Extra { delta, mcp: tool.mcp, ..Extra::default() })
     }
@@ -215,23 +239,29 @@ impl UpdateMapper {
         })
     }
 
-    fn usage(&mut self, mut record: UsageRecord, parent: Option<&str>, updates: &mut Vec<Update>) {
-        if !self.step_ids.insert(record.id.clone()) {
-            return;
-        }
-        if record.parent_tool_call_id.is_none() {
-            record.parent_tool_call_id = parent.map(str::to_owned);
-        }
-        let step = UsageStep { turn_id: self.turn_id.clone(), index: self.steps.len() as u64, record };
+    fn usage(&mut self, record: UsageRecord, parent: Option<&str>, updates: &mut Vec<Update>) {
+        let Some(step) = self.step(record, parent) else { return };
         if step.record.operation != UsageOperation::ContextSnapshot {
             updates.push(extension(ExtensionUpdate::UsageStep { step: step.clone() }));
         }
         // A subagent has a context of its own; the conversation's is the main session's.
         if let (Some(used), Some(size), None) = (step.record.context.used, step.record.context.size, parent) {
             let update = SessionUpdate::UsageUpdate(UsageUpdate::new(used, size));
-            updates.push(with(update, Extra { usage: Some(step.clone()), ..Extra::default() }));
+            updates.push(with(update, Extra { usage: Some(step), ..Extra::default() }));
         }
-        self.steps.push(step);
+    }
+
+    /// The record with its place in the turn; `None` for one that was reported before.
+    fn step(&mut self, mut record: UsageRecord, parent: Option<&str>) -> Option<UsageStep> {
+        if !self.step_ids.insert(record.id.clone()) {
+            return None;
+        }
+        if record.parent_tool_call_id.is_none() {
+            record.parent_tool_call_id = parent.map(str::to_owned);
+        }
+        let step = UsageStep { turn_id: self.turn_id.clone(), index: self.steps.len() as u64, record };
+        self.steps.push(step.clone());
+        Some(step)
     }
 }
 
@@ -253,6 +283,10 @@ fn chunk(block: ContentBlock, message_id: Option<String>) -> ContentChunk {
     chunk
 }
 
+fn delta(input: Option<Value>, output: Option<String>) -> Option<Delta> {
+    (input.is_some() || output.is_some()).then_some(Delta { input, output })
+}
+
 fn tool_started(tool: ToolStarted) -> Update {
     let mut call = ToolCall::new(tool.tool_call_id, tool.title);
     call.name = Some(tool.tool_name);
@@ -266,18 +300,22 @@ fn tool_started(tool: ToolStarted) -> Update {
 
 fn compaction_finished(compaction: CompactionFinished) -> Update {
     let status = if compaction.failed { CompactionStatus::Failed } else { CompactionStatus::Completed };
+    let meta = finished(&compaction);
     let mut update = CompactionUpdate::new(compaction.compaction_id, status);
     if let Some(summary) = compaction.summary {
         update = update.summary(vec![ContentBlock::from(summary)]);
     }
-    let meta = CompactionMeta {
+    with(SessionUpdate::CompactionUpdate(update), Extra { compaction: Some(meta), ..Extra::default() })
+}
+
+fn finished(compaction: &CompactionFinished) -> CompactionMeta {
+    CompactionMeta {
         phase: CompactionPhase::Finished,
         trigger: compaction.trigger,
         pre_tokens: compaction.pre_tokens,
         post_tokens: compaction.post_tokens,
         duration_ms: compaction.duration_ms,
-    };
-    with(SessionUpdate::CompactionUpdate(update), Extra { compaction: Some(meta), ..Extra::default() })
+    }
 }
 
 fn session_init(init: SessionInit) -> Update {

@@ -44,6 +44,15 @@ impl Marks {
     }
 }
 
+impl Piece {
+    /// The piece that an update's text is, with its places counted from `start`.
+    pub(super) fn find(json: &str, start: usize) -> Option<Self> {
+        let piece = Scan { json, at: 0 }.piece()?.piece?;
+        let moved = |range: Range<usize>| range.start + start..range.end + start;
+        Some(Self { text: moved(piece.text), id: moved(piece.id), ..piece })
+    }
+}
+
 /// Reads a text of a known form from left to right; `None` as soon as it is of another form.
 struct Scan<'a> {
     json: &'a str,

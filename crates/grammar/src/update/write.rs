@@ -29,16 +29,22 @@ pub struct Native<'a> {
 /// Appends the update's JSON text to the buffer. The members stand in a fixed order; `native` is last and holds the agent's
 /// message word for word. What stands where in the buffer is returned.
 pub fn write_update(update: &Update, place: Place<'_>, native: Option<Native<'_>>, buffer: &mut Vec<u8>) -> Marks {
+    let start = buffer.len();
     let mut piece = write_piece(update, place.at, buffer);
-    if piece.is_none() {
-        match &update.body {
-            Body::Official(body) => append(body, buffer),
-            Body::Extension(body) => append(body, buffer),
+    match (&update.body, &piece) {
+        (Body::Relayed(body), _) => body.open(buffer),
+        // Every variant is an object with at least its tag, so the text ends with a brace and has a member before it.
+        (Body::Official(_), Some(_)) => reopen(buffer),
+        (Body::Official(body), None) => {
+            append(body, buffer);
+            reopen(buffer);
+        }
+        (Body::Extension(body), _) => {
+            append(body, buffer);
+            reopen(buffer);
         }
     }
-    // Every variant is an object with at least its tag, so the text ends with a brace and has a member before it.
-    buffer.pop();
-    let _ = write!(buffer, r#","_meta":{{"amalgm":{{"at":{},"conversationId":"#, place.at);
+    let _ = write!(buffer, r#""amalgm":{{"at":{},"conversationId":"#, place.at);
     append(place.conversation_id, buffer);
     buffer.extend_from_slice(br#","turnId":"#);
     append(place.turn_id, buffer);
@@ -54,7 +60,17 @@ pub fn write_update(update: &Update, place: Place<'_>, native: Option<Native<'_>
     }
     let native = native.and_then(|native| append_native(native, update.extra.truncated.is_some(), buffer));
     buffer.extend_from_slice(b"}}}");
+    // Agents write pieces in the order of a form or in another; the text tells.
+    if matches!(update.body, Body::Relayed(_)) {
+        piece = buffer.get(start..).and_then(|text| Piece::find(std::str::from_utf8(text).ok()?, start));
+    }
     Marks { native, piece }
+}
+
+/// Goes back into a closed object, to its `_meta`.
+fn reopen(buffer: &mut Vec<u8>) {
+    buffer.pop();
+    buffer.extend_from_slice(br#","_meta":{"#);
 }
 
 /// Writes the ACP part of a piece exactly as the official types are written, which takes them several times as long.

@@ -141,6 +141,11 @@ fn kind(kind: &EventKind) -> String {
         }
         EventKind::Done { stop_reason, native_stop_reason } => format!("done {stop_reason:?} {}", id(native_stop_reason)),
         EventKind::Unmapped { kind } => format!("unmapped {kind}"),
+        EventKind::Relayed(relayed) => {
+            let changed = if relayed.update.is_changed() { "changed " } else { "" };
+            let meaning = relayed.meaning.as_ref().map_or_else(|| "relayed".to_owned(), self::kind);
+            format!("{meaning}  <{changed}{}>", plain_short(&relayed.update.json()))
+        }
     }
 }
 

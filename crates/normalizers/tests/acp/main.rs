@@ -1,0 +1,17 @@
+//! The normalizers of ACP agents and of Cursor, which is one with ways of its own, against their recordings, against reported
+//! bugs, and against nonsense.
+
+#![allow(clippy::expect_used, clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
+
+mod cases;
+mod cursor;
+mod independent;
+mod properties;
+#[path = "../common/render.rs"]
+mod render;
+mod rules;
+mod segments;
+mod session;
+mod snapshots;
+mod support;
+mod written;
