@@ -4,6 +4,8 @@
 mod acp;
 mod codex;
 mod cursor;
+mod diff;
+mod opencode;
 pub mod recording;
 mod rpc;
 mod text;
@@ -46,6 +48,7 @@ pub fn normalizer(harness: &str, options: Options) -> Option<Box<dyn Normalizer>
         "acp" => Some(Box::new(acp::Acp::new(options))),
         "codex" => Some(Box::new(codex::Codex::new(options))),
         "cursor" => Some(Box::new(cursor::Cursor::new(options))),
+        "opencode" => Some(Box::new(opencode::OpenCode::new(options))),
         _ => None,
     }
 }
@@ -61,6 +64,7 @@ pub fn segment(harness: &str, lines: &[RecordedLine<'_>]) -> Vec<Segment> {
     match harness {
         "acp" | "cursor" => acp::segment(lines),
         "codex" => codex::segment(lines),
+        "opencode" => opencode::segment(lines),
         _ => Vec::new(),
     }
 }

@@ -55,8 +55,8 @@ pub fn read(ndjson: &str) -> Vec<RecordedLine<'_>> {
 pub fn line(text: &str) -> Option<RecordedLine<'_>> {
     let wire: WireLine<'_> = serde_json::from_str(text).ok()?;
     let channel = match &*wire.ch {
-        "stdin" => Channel::Host,
-        "stdout" => Channel::Agent,
+        "stdin" | "http-req" => Channel::Host,
+        "stdout" | "sse" | "http-res" => Channel::Agent,
         _ => Channel::Other,
     };
     // A message that is no JSON is recorded as a string.

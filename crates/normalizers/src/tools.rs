@@ -49,6 +49,11 @@ impl ToolCalls {
         self.calls.contains_key(id)
     }
 
+    /// True as long as an open call waits: for its input, or for leave.
+    pub(crate) fn is_pending(&self, id: &str) -> bool {
+        matches!(self.calls.get(id), Some(Call::Open(call)) if call.pending)
+    }
+
     /// Starts a call; a call that was started before stays as it is.
     pub(crate) fn start(&mut self, tool: ToolStarted, parent: Option<String>, out: &mut Vec<ChatEvent>) {
         if self.is_known(&tool.tool_call_id) {
@@ -79,7 +84,7 @@ impl ToolCalls {
 
     /// An open call that waited is running now.
     pub(crate) fn run(&mut self, id: &str, out: &mut Vec<ChatEvent>) {
-        if matches!(self.calls.get(id), Some(Call::Open(call)) if call.pending) {
+        if self.is_pending(id) {
             self.update(ToolUpdated { tool_call_id: id.to_owned(), in_progress: true, ..ToolUpdated::default() }, out);
         }
     }

@@ -2,10 +2,10 @@
 
 use super::Malformed;
 use super::calls::{Background, Subject};
-use super::diff;
 use super::items::{Item, Moment, ended, failure_of};
 use super::normalize::Codex;
 use super::wire::{FileChange, FileChangeItem};
+use crate::diff;
 use crate::tools::text_content;
 use chat_grammar::acp::{Diff, ToolCallContent, ToolCallLocation, ToolKind};
 use chat_grammar::event::{ChatEvent, ToolCompleted, ToolStarted};

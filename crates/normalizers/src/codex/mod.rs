@@ -3,7 +3,6 @@
 mod calls;
 mod commands;
 mod compaction;
-mod diff;
 mod errors;
 mod file_changes;
 mod items;

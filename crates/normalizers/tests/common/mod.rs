@@ -8,7 +8,7 @@ use serde_json::Value;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// A file of `fixtures/recordings/codex`.
+/// A file of `fixtures/recordings/<agent>`.
 pub(crate) struct Recording {
     pub(crate) name: String,
     pub(crate) text: String,
@@ -34,9 +34,9 @@ pub(crate) fn fixtures() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fixtures")
 }
 
-/// Every recording of Codex, by name.
-pub(crate) fn codex() -> Vec<Recording> {
-    let folder = fixtures().join("recordings/codex");
+/// Every recording of an agent, by name.
+pub(crate) fn recordings(agent: &str) -> Vec<Recording> {
+    let folder = fixtures().join("recordings").join(agent);
     let mut recordings: Vec<Recording> = fs::read_dir(folder)
         .expect("the folder of recordings")
         .filter_map(|entry| {
@@ -47,6 +47,12 @@ pub(crate) fn codex() -> Vec<Recording> {
         })
         .collect();
     recordings.sort_by(|left, right| left.name.cmp(&right.name));
+    recordings
+}
+
+/// Every recording of Codex, by name.
+pub(crate) fn codex() -> Vec<Recording> {
+    let recordings = recordings("codex");
     assert!(recordings.len() >= 100, "only {} recordings found", recordings.len());
     recordings
 }
@@ -61,7 +67,11 @@ pub(crate) fn normalizer() -> Box<dyn Normalizer> {
 
 /// All events of a whole recording, `finish` included.
 pub(crate) fn play(lines: &[RecordedLine<'_>]) -> Vec<ChatEvent> {
-    let mut normalizer = normalizer();
+    play_with(normalizer(), lines)
+}
+
+/// All events of a whole recording of any agent, `finish` included.
+pub(crate) fn play_with(mut normalizer: Box<dyn Normalizer>, lines: &[RecordedLine<'_>]) -> Vec<ChatEvent> {
     let mut out = Vec::new();
     for line in lines {
         push(normalizer.as_mut(), line, &mut out);

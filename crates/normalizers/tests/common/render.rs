@@ -152,8 +152,9 @@ fn kind(kind: &EventKind) -> String {
 fn usage(record: &UsageRecord) -> String {
     let tokens = &record.tokens;
     let count = |count: Option<u64>| count.map_or_else(|| "null".to_owned(), |count| count.to_string());
+    let cost = record.native_cost_usd.map(|cost| format!(" cost={cost}")).unwrap_or_default();
     format!(
-        "usage {} {:?} {} in={} out={} read={} write={} reasoning={} context={}/{} model={} exact={} billable={}",
+        "usage {} {:?} {} in={} out={} read={} write={} reasoning={} context={}/{} model={} exact={} billable={}{cost}",
         record.id,
         record.operation,
         record.source,

@@ -2,7 +2,7 @@
 
 /// One hunk as the text before and after it.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(super) struct Hunk {
+pub(crate) struct Hunk {
     /// Line number in the new file, from 1.
     pub line: Option<u32>,
     pub old: String,
@@ -10,7 +10,7 @@ pub(super) struct Hunk {
 }
 
 /// The hunks of a diff. Lines that belong to none are left out, such as the line after a move that says where to.
-pub(super) fn hunks(diff: &str) -> Vec<Hunk> {
+pub(crate) fn hunks(diff: &str) -> Vec<Hunk> {
     let mut hunks: Vec<Hunk> = Vec::new();
     let mut left = Counts::default();
     for line in diff.split_inclusive('\n') {
