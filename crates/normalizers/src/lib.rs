@@ -6,6 +6,8 @@ mod codex;
 mod cursor;
 mod diff;
 mod opencode;
+mod partial_json;
+mod pi;
 pub mod recording;
 mod rpc;
 mod text;
@@ -49,6 +51,7 @@ pub fn normalizer(harness: &str, options: Options) -> Option<Box<dyn Normalizer>
         "codex" => Some(Box::new(codex::Codex::new(options))),
         "cursor" => Some(Box::new(cursor::Cursor::new(options))),
         "opencode" => Some(Box::new(opencode::OpenCode::new(options))),
+        "pi" => Some(Box::new(pi::Pi::new(options))),
         _ => None,
     }
 }
@@ -65,6 +68,7 @@ pub fn segment(harness: &str, lines: &[RecordedLine<'_>]) -> Vec<Segment> {
         "acp" | "cursor" => acp::segment(lines),
         "codex" => codex::segment(lines),
         "opencode" => opencode::segment(lines),
+        "pi" => pi::segment(lines),
         _ => Vec::new(),
     }
 }
