@@ -137,7 +137,7 @@ fn add(left: Option<u64>, right: Option<u64>) -> Option<u64> {
 
 /// The one place where a turn's usage is settled: snapshots are left out, a report repeated under one id counts once, and
 /// steps are preferred to an agent's sum of the turn. `None` where no step is billable. Cost: the agent's own number where
-/// every step has one, else unknown.
+/// every step has one, else what it says that the turn cost, else unknown.
 pub fn finalize_turn_usage(steps: &[UsageStep]) -> Option<TurnUsage> {
     let mut seen = std::collections::HashSet::new();
     let billable: Vec<&UsageRecord> = steps
@@ -174,7 +174,10 @@ pub fn finalize_turn_usage(steps: &[UsageStep]) -> Option<TurnUsage> {
             usage.cost_usd = usage.cost_usd.zip(record.native_cost_usd).map(|(sum, cost)| sum + cost);
         }
     }
-    let cost_usd = counted.iter().try_fold(0.0, |sum, record| record.native_cost_usd.map(|cost| sum + cost));
+    let of_steps = counted.iter().try_fold(0.0, |sum, record| record.native_cost_usd.map(|cost| sum + cost));
+    let turns = steps.iter().map(|step| &step.record).filter(|record| record.operation == UsageOperation::ChatTurn);
+    let of_turn = turns.filter_map(|record| record.native_cost_usd).reduce(|sum, cost| sum + cost);
+    let cost_usd = of_steps.or(of_turn);
     Some(TurnUsage {
         tokens: counted.iter().fold(TokenCounts::ZERO, |sum, record| sum.plus(record.tokens)),
         steps: counted.len() as u64,

@@ -2,6 +2,7 @@
 //! knows becomes a counted `Unmapped` event.
 
 mod acp;
+mod claude_code;
 mod codex;
 mod cursor;
 mod diff;
@@ -48,6 +49,7 @@ pub struct Options {
 pub fn normalizer(harness: &str, options: Options) -> Option<Box<dyn Normalizer>> {
     match harness {
         "acp" => Some(Box::new(acp::Acp::new(options))),
+        "claude_code" => Some(Box::new(claude_code::ClaudeCode::new(options))),
         "codex" => Some(Box::new(codex::Codex::new(options))),
         "cursor" => Some(Box::new(cursor::Cursor::new(options))),
         "opencode" => Some(Box::new(opencode::OpenCode::new(options))),
@@ -66,6 +68,7 @@ pub struct Segment {
 pub fn segment(harness: &str, lines: &[RecordedLine<'_>]) -> Vec<Segment> {
     match harness {
         "acp" | "cursor" => acp::segment(lines),
+        "claude_code" => claude_code::segment(lines),
         "codex" => codex::segment(lines),
         "opencode" => opencode::segment(lines),
         "pi" => pi::segment(lines),

@@ -147,7 +147,8 @@ impl ToolCalls {
         self.fail_all(ids.iter().map(String::as_str), reason, out);
     }
 
-    fn ordinal(&self, id: &str) -> Option<u64> {
+    /// Which call of the session an open call is.
+    pub(crate) fn ordinal(&self, id: &str) -> Option<u64> {
         match self.calls.get(id)? {
             Call::Open(call) => Some(call.ordinal),
             Call::Closed => None,

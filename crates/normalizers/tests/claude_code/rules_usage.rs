@@ -1,0 +1,130 @@
+//! Rules about token counts and cost, each on a script of a few messages.
+
+use crate::facts::records;
+use crate::script::Script;
+use chat_grammar::event::{ChatEvent, FinishReason, Side};
+use chat_grammar::usage::{UsageOperation, UsageRecord};
+use chat_normalizers::Options;
+use serde_json::{Value, json};
+
+fn line(id: &str, parent: Option<&str>, usage: Value, stop: Option<&str>) -> Value {
+    let content = json!([{ "type": "text", "text": id }]);
+    let message = json!({ "id": id, "model": "claude-x-20250101", "content": content, "usage": usage, "stop_reason": stop });
+    json!({ "type": "assistant", "message": message, "parent_tool_use_id": parent })
+}
+
+fn usage(input: u64, output: u64) -> Value {
+    json!({ "input_tokens": input, "output_tokens": output, "cache_read_input_tokens": 0, "cache_creation_input_tokens": 0 })
+}
+
+fn counted(input: u64, output: u64) -> Value {
+    json!({ "inputTokens": input, "outputTokens": output, "cacheReadInputTokens": 0, "cacheCreationInputTokens": 0, "costUSD": 0.5 })
+}
+
+fn result(since: Value) -> Value {
+    json!({
+        "type": "result", "subtype": "success", "is_error": false, "uuid": "r", "total_cost_usd": 1.0,
+        "modelUsage": since, "model_usage_since_last_result": since,
+    })
+}
+
+/// Id, input, output and whether it is billable, of all steps.
+fn steps(events: &[ChatEvent]) -> Vec<(&str, Option<u64>, Option<u64>, bool)> {
+    let step = |record: &&UsageRecord| matches!(record.operation, UsageOperation::ChatStep | UsageOperation::Compaction);
+    let show = |record: &'_ UsageRecord| (record.tokens.input_tokens, record.tokens.output_tokens, record.billable);
+    let steps = records(events).into_iter().filter(step).map(|record| {
+        let (input, output, billable) = show(record);
+        (record.id.as_str(), input, output, billable)
+    });
+    steps.collect()
+}
+
+#[test]
+fn a_sum_may_name_the_model_without_its_date() {
+    let mut script = Script::bare();
+    script.agent(line("a", None, usage(10, 1), None)).agent(result(json!({ "claude-x[1m]": counted(10, 5) })));
+    assert_eq!(steps(&script.events), [("a", Some(10), Some(5), true)]);
+}
+
+#[test]
+fn a_sum_of_unknown_models_is_compared_as_a_whole() {
+    let mut script = Script::bare();
+    script.agent(line("a", None, usage(10, 5), Some("end_turn")));
+    script.agent(result(json!({ "arn:some-model": counted(10, 5), "other": counted(3, 2) })));
+    assert_eq!(steps(&script.events), [("a", Some(10), Some(5), true), ("r:all", Some(3), Some(2), true)]);
+}
+
+#[test]
+fn what_the_sum_does_not_cover_is_unknown() {
+    let mut script = Script::bare();
+    script.agent(line("a", None, usage(10, 1), None)).agent(result(json!({})));
+    assert_eq!(steps(&script.events), [("a", Some(10), None, true)]);
+}
+
+#[test]
+fn without_a_sum_a_placeholder_counts_nothing() {
+    let mut script = Script::bare();
+    script.agent(line("a", None, usage(10, 1), None)).ends();
+    assert_eq!(steps(&script.events), [("a", Some(10), None, true)]);
+}
+
+#[test]
+fn a_subagents_calls_are_covered_by_the_sum() {
+    let mut script = Script::bare();
+    script.agent(line("a", None, usage(10, 5), Some("tool_use")));
+    script.agent(line("s", Some("task"), usage(7, 1), None)).agent(result(json!({ "claude-x": counted(40, 12) })));
+    let told = steps(&script.events);
+    assert_eq!(told, [("a", Some(10), Some(5), true), ("s", Some(7), None, false), ("r:claude-x", Some(30), Some(7), true)]);
+    let remainder = records(&script.events).into_iter().find(|record| record.id == "r:claude-x").expect("a remainder");
+    assert_eq!(remainder.parent_tool_call_id.as_deref(), Some("task"));
+}
+
+#[test]
+fn the_sum_is_billed_only_where_no_call_was_seen() {
+    let mut script = Script::bare();
+    script.agent(
+        json!({ "type": "result", "subtype": "success", "is_error": false, "usage": usage(9, 3), "total_cost_usd": 0.5 }),
+    );
+    let [turn] = records(&script.events)[..] else { panic!("one record") };
+    assert_eq!((turn.operation, turn.billable, turn.native_cost_usd), (UsageOperation::ChatTurn, true, Some(0.5)));
+    script.agent(line("a", None, usage(10, 5), Some("end_turn")));
+    script.agent(
+        json!({ "type": "result", "subtype": "success", "is_error": false, "usage": usage(10, 5), "total_cost_usd": 0.75 }),
+    );
+    let turn = records(&script.events)[2];
+    assert_eq!((turn.operation, turn.billable, turn.native_cost_usd), (UsageOperation::ChatTurn, false, Some(0.25)));
+}
+
+#[test]
+fn a_resumed_session_does_not_bill_its_past() {
+    let options = Options { provider_session_id: Some("s".to_owned()), ..Options::default() };
+    let mut normalizer = chat_normalizers::normalizer(super::AGENT, options).expect("Claude Code");
+    let mut events = Vec::new();
+    let mut push = |message: Value| normalizer.push(&message.to_string(), Side::Agent, &mut events);
+    push(json!({ "type": "system", "subtype": "init", "session_id": "s" }));
+    push(line("a", None, usage(10, 5), Some("end_turn")));
+    // 2.1.197 tells only totals, which began with those of the old process.
+    let total = |input: u64, output: u64, cost: f64| json!({ "type": "result", "is_error": false, "total_cost_usd": cost, "modelUsage": { "claude-x": counted(input, output) } });
+    push(total(1010, 505, 9.0));
+    push(line("b", None, usage(20, 6), Some("end_turn")));
+    push(total(1030, 511, 9.5));
+    assert_eq!(steps(&events), [("a", Some(10), Some(5), true), ("b", Some(20), Some(6), true)]);
+    let costs: Vec<Option<f64>> = records(&events)
+        .iter()
+        .filter(|record| record.operation == UsageOperation::ChatTurn)
+        .map(|record| record.native_cost_usd)
+        .collect();
+    assert_eq!(costs, [Some(0.5)]);
+}
+
+#[test]
+fn counts_that_are_none_are_unknown() {
+    let mut script = Script::bare();
+    let odd = json!({ "input_tokens": -1, "output_tokens": 1.5, "cache_read_input_tokens": "x", "cache_creation_input_tokens": 9007199254740993_u64 });
+    script.agent(line("a", None, odd, Some("end_turn")));
+    script.normalizer.finish(FinishReason::End, &mut script.events);
+    let [record] = records(&script.events)[..] else { panic!("one record") };
+    let tokens = record.tokens;
+    assert_eq!((tokens.input_tokens, tokens.output_tokens, tokens.cache_read_tokens), (None, None, None));
+    assert_eq!(tokens.cache_write_tokens, Some(9_007_199_254_740_993));
+}
