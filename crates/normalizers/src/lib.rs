@@ -9,11 +9,13 @@ mod diff;
 mod opencode;
 mod partial_json;
 mod pi;
+pub mod public;
 pub mod recording;
 mod rpc;
 mod text;
 mod tools;
 
+pub use codex::compat::{ItemDescription, describe_item, error_message};
 pub use recording::{Channel, RecordedLine};
 
 use chat_grammar::event::{ChatEvent, FinishReason, Side};
