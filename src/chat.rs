@@ -15,6 +15,7 @@ use napi::bindgen_prelude::{AsyncBlock, Function, ToNapiValue};
 use napi_derive::napi;
 use serde_json::json as value;
 use std::future::Future;
+use std::path::PathBuf;
 use std::sync::Arc;
 
 /// The conversations of one owner. Commands whose order matters take their place at the call; their answer is the promise.
@@ -22,6 +23,8 @@ use std::sync::Arc;
 pub struct NativeChat {
     chat: Chat,
     agents: Arc<Adapters>,
+    /// The agents' homes, where they are not kept.
+    passing_state: Option<PathBuf>,
 }
 
 type Answer<T> = napi::Result<AsyncBlock<T>>;
@@ -65,7 +68,9 @@ impl NativeChat {
             on_request: on_request.map(request_listener).transpose()?,
             runtime: runtime().map_err(to_napi)?,
         };
-        Ok(Self { chat: Chat::new(options, ports), agents: Arc::clone(&agents.adapters) })
+        let is_passing = agents.state_dir.is_none() && store.store.path().is_none();
+        let passing_state = is_passing.then(|| ports.host.state_dir.clone());
+        Ok(Self { chat: Chat::new(options, ports), agents: Arc::clone(&agents.adapters), passing_state })
     }
 
     #[napi(catch_unwind, ts_return_type = "Promise<string>")]
@@ -197,8 +202,13 @@ impl NativeChat {
     /// Ends the agents and seals running turns. The store stays open.
     #[napi(catch_unwind, ts_return_type = "Promise<void>")]
     pub fn close(&self, env: &Env) -> Answer<()> {
+        let passing = self.passing_state.clone();
         self.ask(env, |chat| async move {
             chat.close().await;
+            if let Some(folder) = passing {
+                // Where it was never made, or is gone, there is nothing to remove.
+                let _ = std::fs::remove_dir_all(folder);
+            }
             Ok(())
         })
     }

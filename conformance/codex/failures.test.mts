@@ -13,8 +13,6 @@ const retries = (updates: AnyUpdate[]): AnyUpdate[] => updates.filter((update) =
 function expectFailure(turn: { status: string; error: unknown }, updates: AnyUpdate[], expected: { class: string; reason: string; retryable?: boolean }): void {
   expect(turn).toMatchObject({ status: "failed", error: expected });
   expect(errorNotices(updates).map((update) => update._meta.amalgm.error)).toMatchObject([expected]);
-  // Who reads the stream gets no second terminal.
-  expect(updates.at(-1)?._meta.amalgm.error).toBeDefined();
 }
 
 const invalidKey = refuse(401, { code: "invalid_api_key", message: "Incorrect API key provided." });
@@ -154,7 +152,8 @@ test("a model server that nobody listens at ends by the retry limit", async () =
 
   const { turn, updates } = await play(conversation);
 
-  expectFailure(turn, updates, { class: "transport", reason: "unreachable" });
+  expectFailure(turn, updates, { class: "transport", reason: "retry_limit" });
+  expect(retries(updates).length).toBeGreaterThan(0);
 });
 
 test("an agent that falls silent ends by the idle limit", async () => {

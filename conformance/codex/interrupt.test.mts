@@ -29,6 +29,7 @@ test("while a command runs: its process is gone when the turn is over, and its c
   const turn = await send(at);
   const sleeping = () => processesWith(at.folder).filter((running) => running.arguments.join(" ") === marker);
   await eventually("the command runs", () => sleeping().length === 1);
+  await turn.first("tool_call");
   await at.session.interrupt();
 
   expect(await turn.ended).toMatchObject({ status: "cancelled", stopReason: "cancelled" });

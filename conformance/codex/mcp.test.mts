@@ -60,6 +60,7 @@ test("a selected server that does not start: the turn says so, and goes on", asy
 
   const { turn, updates } = await play(conversation);
 
-  expect(JSON.stringify(updates)).toContain("chosen");
-  expect(["completed", "failed"]).toContain(turn.status);
+  expect(turn.status).toBe("completed");
+  const servers = updates.flatMap(({ _meta }) => _meta.amalgm.init?.mcpServers ?? []);
+  expect(servers).toContainEqual({ name: "chosen", status: "failed" });
 });

@@ -1,8 +1,8 @@
 import { expect, test } from "vitest";
-import { eventually, processesWith } from "../processes.mjs";
+import { eventually, isAlive, processesWith } from "../processes.mjs";
 import { held, message, respond } from "../server/responses.mjs";
 import { play, scene, textOf } from "../support.mjs";
-import { codex, contract, host, hostProcess, mcp, mcpServer } from "./support.mjs";
+import { codex, contract, host, hostProcess, inputText, mcp, mcpServer } from "./support.mjs";
 
 test("a new host process goes on where the last one ended", async () => {
   const at = await scene();
@@ -26,11 +26,13 @@ test("a new host process goes on after the last one was killed in mid-turn", asy
   await (await first.send("First question.")).ended;
   const { turnId } = await first.send("Second question.");
   await eventually("half an answer is there", () => first.updates.some((update) => update._meta.amalgm.turnId === turnId && update.sessionUpdate === "agent_message_chunk"));
+  const agents = processesWith(at.folder).filter(({ environment }) => environment.CHAT_NATIVE_HOST !== undefined);
+  expect(agents.length).toBeGreaterThan(0);
   await first.kill();
 
   const second = await hostProcess(at, {}, first.sessionId);
   expect(second.recovered).toMatchObject([{ id: turnId, status: "interrupted", error: { reason: "host_died" } }]);
-  await eventually("the dead host's agents are gone", () => processesWith(at.folder).every(({ environment, pid }) => pid === second.pid || environment.CHAT_NATIVE_HOST === undefined));
+  await eventually("the dead host's agents are gone", () => !agents.some(({ pid }) => isAlive(pid)));
   const { ended } = await second.send("Third question.");
 
   expect(await ended).toMatchObject({ status: "completed", ordinal: 3 });
@@ -56,19 +58,20 @@ test("the stored session of a new host: instructions and servers are there again
 });
 
 test("other instructions reach the model", async () => {
-  let instructions = "Speak like a lighthouse keeper.";
-  const at = await codex({ resolve: () => ({ credential: { apiKey: "sk-conformance-fake-key-0123456789", baseUrl: at.model.baseUrl }, instructions }) });
+  const at = await codex({ resolved: { instructions: "Speak like a lighthouse keeper." } });
   at.model.queue(respond([message("Aye.")]));
   await play(at);
   await at.host.close();
 
-  instructions = "Speak like a librarian.";
-  const again = await host(at, { resolve: () => ({ credential: { apiKey: "sk-conformance-fake-key-0123456789", baseUrl: at.model.baseUrl }, instructions }) });
+  const again = await host(at, { resolved: { instructions: "Speak like a librarian." } });
   const { session, latestTurn } = await again.chat.resumeStoredSession(at.session.id);
   at.model.otherwise(() => respond([message("Hush.")]));
-  await play({ host: again, session, execution: latestTurn!.execution });
+  const { turn } = await play({ host: again, session, execution: latestTurn!.execution });
 
-  expect(at.model.requests.at(-1)!.text).toContain("Speak like a librarian.");
+  expect(turn.status).toBe("completed");
+  const last = at.model.requests.at(-1)!;
+  expect(inputText(last, "developer")).toContain("Speak like a librarian.");
+  expect(last.text).not.toContain("lighthouse keeper");
 });
 
 test.each([

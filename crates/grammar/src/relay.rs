@@ -177,7 +177,7 @@ impl From<Members<'_>> for AgentUpdate {
         }
         for text in [&mut body, &mut meta] {
             // A newline would end the update in the journal; JSON text has them only between tokens.
-            if text.contains(['\n', '\r']) {
+            if text.bytes().any(|byte| byte == b'\n' || byte == b'\r') {
                 *text = text.replace(['\n', '\r'], " ");
             }
         }

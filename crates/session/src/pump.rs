@@ -338,6 +338,7 @@ fn is_progress(event: &EventKind) -> bool {
         | EventKind::UsageFinal { .. }
         | EventKind::CompactionStarted { .. }
         | EventKind::CompactionFinished(_) => true,
+        EventKind::Relayed(relayed) => relayed.meaning.as_ref().is_none_or(is_progress),
         EventKind::SessionInit(_)
         | EventKind::Title { .. }
         | EventKind::Mode { .. }

@@ -170,6 +170,17 @@ impl Messages {
         message.step_begun = begun;
     }
 
+    /// A model call ended: its whole texts need not be kept for another try.
+    pub(super) fn step_finished(&mut self, message_id: &str) {
+        let message = self.entry(message_id);
+        message.step = None;
+        for part in message.parts.values_mut() {
+            if matches!(part, PartState::Told(told) if told.whole) {
+                *part = PartState::Seen;
+            }
+        }
+    }
+
     /// The calls of all messages.
     pub(super) fn calls(&mut self) -> impl Iterator<Item = (&str, &mut Call)> {
         self.by_id.iter_mut().flat_map(|(id, message)| {

@@ -26,6 +26,8 @@ pub(super) struct Session {
     /// No call of the agent's was known, so that one was made up.
     pub made_up: bool,
     pub title: Option<String>,
+    /// A sub-agent that has nothing more to do.
+    pub idle: bool,
     pub messages: Messages,
     pub turn: Option<Turn>,
     /// The calls that start sub-agents and have not ended, with the session of each.
@@ -92,6 +94,30 @@ impl Sessions {
         // The first word counts, so that no chain of sessions is a ring.
         session.parent.get_or_insert_with(|| parent.to_owned());
         Some(session)
+    }
+
+    /// A turn of a session begins: what it and its sub-agents said before is repetition from now on. Sub-agents that still work go on.
+    pub(super) fn begin_turn(&mut self, id: &str) {
+        let ours: Vec<String> = self
+            .by_id
+            .values()
+            .filter(|session| session.idle && self.root(session) == id)
+            .map(|session| session.id.clone())
+            .collect();
+        for id in ours.iter().map(String::as_str).chain([id]) {
+            if let Some(session) = self.by_id.get_mut(id) {
+                session.messages.begin_turn();
+            }
+        }
+    }
+
+    /// The session that a session works for in the end.
+    fn root<'a>(&'a self, session: &'a Session) -> &'a str {
+        let mut root = session;
+        while let Some(parent) = root.parent.as_ref().and_then(|parent| self.by_id.get(parent)) {
+            root = parent;
+        }
+        &root.id
     }
 
     /// Every session, in an order that does not depend on hashing.

@@ -82,7 +82,9 @@ fn tool_state(
         let mut end = outputs::completed(call, tool, state, &input, info, tools)?;
         end.input = news.then_some(input);
         tools.complete(end, out);
+        // Nothing asks for them any more.
         call.output = None;
+        call.input = Value::Null;
     } else {
         running(call, state, news.then_some(input), info, tools, out);
     }

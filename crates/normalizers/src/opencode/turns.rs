@@ -82,8 +82,8 @@ impl OpenCode {
         if session.turn.is_some() {
             return false;
         }
-        session.messages.begin_turn();
         session.turn = Some(Turn::default());
+        self.sessions.begin_turn(session_id);
         true
     }
 
@@ -91,11 +91,13 @@ impl OpenCode {
     pub(super) fn busy(&mut self, session_id: &str, out: &mut Vec<ChatEvent>) {
         let own = self.sessions.is_own(session_id);
         let Some(session) = self.sessions.find(session_id) else { return };
+        session.idle = false;
         if own && session.turn.is_none() {
-            session.messages.begin_turn();
             session.turn = Some(Turn::begun());
+            self.sessions.begin_turn(session_id);
+        } else {
+            begin(session, out);
         }
-        begin(session, out);
     }
 
     /// A message was told of, and perhaps changed. It is the only sign that a turn goes on after an error.
@@ -224,6 +226,7 @@ impl OpenCode {
     /// A sub-agent has nothing more to do. A call that was made up for it ends with it.
     fn child_idle(&mut self, session_id: &str, out: &mut Vec<ChatEvent>) {
         let Some(session) = self.sessions.find(session_id) else { return };
+        session.idle = true;
         usage::unreported(session, out);
         compaction::abandon(session, out);
         if std::mem::take(&mut session.made_up)

@@ -27,7 +27,7 @@ pub(super) fn step_finished(session: &mut Session, part: &Part<'_>, info: &Info,
         return;
     }
     message.parts.insert(part.id.to_string(), PartState::Seen);
-    message.step = None;
+    session.messages.step_finished(&part.message_id);
     let counts = part.tokens.and_then(|tokens| serde_json::from_str(tokens.get()).ok()).map(|tokens| counts(&tokens));
     let counts = counts.unwrap_or_default();
     let cost: Option<f64> = part.cost.and_then(|cost| serde_json::from_str(cost.get()).ok());

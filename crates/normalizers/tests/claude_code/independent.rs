@@ -153,11 +153,11 @@ fn completed(events: &[ChatEvent]) -> Vec<&ToolCompleted> {
 
 /// The last input that readers were told.
 fn input<'a>(events: &'a [ChatEvent], start: &'a ToolStarted) -> &'a Value {
-    let told = events.iter().filter_map(|event| match &event.kind {
+    let mut told = events.iter().filter_map(|event| match &event.kind {
         EventKind::ToolUpdated(tool) if tool.tool_call_id == start.tool_call_id => tool.input.as_ref(),
         _ => None,
     });
-    told.last().unwrap_or(&start.input)
+    told.next_back().unwrap_or(&start.input)
 }
 
 #[test]
