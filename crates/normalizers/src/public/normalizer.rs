@@ -19,6 +19,8 @@ pub struct JsonNormalizer {
     annotate: Option<Annotate>,
     session_id: Option<String>,
     notes: Notes,
+    /// Nothing is remembered between the messages.
+    alone: bool,
     events: Vec<ChatEvent>,
 }
 
@@ -30,18 +32,19 @@ impl JsonNormalizer {
     }
 
     /// The normalizer behind an agent's per-message function, which takes older forms of the agent's messages too. Where
-    /// nothing is remembered between the messages (`alone`), each is read as it stands.
+    /// nothing is remembered between the messages (`alone`), the end of a call is told without its start: that the message
+    /// before told.
     pub fn per_message(harness: &str, alone: bool) -> Option<Self> {
         let normalizer: Box<dyn Normalizer> = match harness {
-            "codex" => Box::new(compat::PerMessage::new(alone)),
+            "codex" => Box::new(compat::PerMessage::new()),
             harness => normalizer(harness, Options::default())?,
         };
-        Some(Self::around(harness, normalizer))
+        Some(Self { alone, ..Self::around(harness, normalizer) })
     }
 
     fn around(harness: &str, normalizer: Box<dyn Normalizer>) -> Self {
         let annotate: Option<Annotate> = (harness == "codex").then_some(compat::annotate);
-        Self { normalizer, annotate, session_id: None, notes: Notes::default(), events: Vec::new() }
+        Self { normalizer, annotate, session_id: None, notes: Notes::default(), alone: false, events: Vec::new() }
     }
 
     /// Reads one message. `session_id` is the caller's word for the native session, where it has one.
@@ -76,6 +79,7 @@ impl JsonNormalizer {
         let tells = events.iter().any(|event| event.kind.meaning().is_some_and(is_tool));
         let annotate = self.annotate.filter(|_| tells);
         let message = annotate.and_then(|annotate| Some((annotate, serde_json::from_str::<Value>(line?).ok()?)));
+        let ended: Vec<String> = events.iter().filter_map(|event| ended(event).map(str::to_owned)).collect();
         let mut json = String::from("[");
         for event in events.drain(..) {
             if let Some(EventKind::SessionInit(init)) = event.kind.meaning() {
@@ -87,6 +91,13 @@ impl JsonNormalizer {
             }
             if let Some(kind) = event.kind.meaning() {
                 self.notes.complete(kind, &mut fields);
+            }
+            if let Some(EventKind::ToolStarted(tool)) = event.kind.meaning()
+                && self.alone
+                && ended.contains(&tool.tool_call_id)
+            {
+                self.notes.keep_words(tool);
+                continue;
             }
             let own = fields.0.remove("providerSessionId");
             let session = session_id.or(self.session_id.as_deref()).map(Value::from);
@@ -103,6 +114,13 @@ impl JsonNormalizer {
 
 fn is_tool(kind: &EventKind) -> bool {
     matches!(kind, EventKind::ToolStarted(_) | EventKind::ToolUpdated(_) | EventKind::ToolCompleted(_))
+}
+
+fn ended(event: &ChatEvent) -> Option<&str> {
+    match event.kind.meaning()? {
+        EventKind::ToolCompleted(tool) => Some(&tool.tool_call_id),
+        _ => None,
+    }
 }
 
 /// Appends an event with its native message and the agent's own update, both as they were written.

@@ -15,6 +15,8 @@ struct Note {
     kind: Value,
     /// The members of `metadata` that stay the same over the whole call.
     metadata: Vec<(&'static str, Value)>,
+    /// Title and input, where the end has to tell them.
+    words: Option<(String, Value)>,
 }
 
 const LASTING: [&str; 3] = ["mcp", "subagent", "providerItemType"];
@@ -33,6 +35,7 @@ impl Notes {
                     tool_name: tool.tool_name.clone(),
                     kind: fields.0.get("kind").cloned().unwrap_or_default(),
                     metadata: lasting.collect(),
+                    words: None,
                 };
                 self.0.insert(tool.tool_call_id.clone(), note);
             }
@@ -49,12 +52,23 @@ impl Notes {
             _ => {}
         }
     }
+
+    /// The start of the call is not told: its end says what the start would have said.
+    pub(super) fn keep_words(&mut self, tool: &ToolStarted) {
+        if let Some(note) = self.0.get_mut(&tool.tool_call_id) {
+            note.words = Some((tool.title.clone(), tool.input.clone()));
+        }
+    }
 }
 
 impl Note {
     fn repeat(&self, fields: &mut Fields) {
         fields.set("toolName", self.tool_name.as_str());
         fields.set("kind", self.kind.clone());
+        if let Some((title, input)) = &self.words {
+            fields.0.entry("title").or_insert_with(|| title.as_str().into());
+            fields.0.entry("input").or_insert_with(|| input.clone());
+        }
         for (name, value) in &self.metadata {
             if fields.0.get("metadata").and_then(|metadata| metadata.get(name)).is_none() {
                 fields.set_metadata(name, value.clone());

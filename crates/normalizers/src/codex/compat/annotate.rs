@@ -34,13 +34,13 @@ pub(crate) fn annotate(message: &Value, kind: &EventKind, fields: &mut Fields) {
             }
         }
     }
-    if let EventKind::ToolUpdated(_) = kind {
-        let output = describe_item(&Value::Object(today)).output;
-        fields.set("output", output);
-        return;
+    let described = describe_item(&Value::Object(today));
+    if !described.detail.is_empty() {
+        fields.set("detail", described.detail);
     }
-    let detail = describe_item(&Value::Object(today)).detail;
-    if !detail.is_empty() {
-        fields.set("detail", detail);
+    match kind {
+        EventKind::ToolUpdated(_) => fields.set("output", described.output),
+        EventKind::ToolCompleted(tool) if tool.is_error => fields.set_some("error", described.error),
+        _ => {}
     }
 }

@@ -1,6 +1,6 @@
 //! What an item is to a reader, in words.
 
-use super::item::modernize;
+use super::item::{failure, modernize};
 use crate::codex::errors;
 use crate::codex::normalize::Codex;
 use crate::public::tool_error;
@@ -46,7 +46,7 @@ pub fn describe_item(item: &Value) -> ItemDescription {
                 description.input = object(tool.input);
             }
             EventKind::ToolCompleted(tool) => {
-                description.error = tool_error(&tool);
+                description.error = tool_error(&tool).map(|error| failure(&item).unwrap_or(error));
                 description.title = tool.title.unwrap_or(description.title);
                 description.input = tool.input.map_or(description.input, object);
                 description.output = tool.output;

@@ -125,9 +125,13 @@ fn dynamic(item: &mut Object) {
 }
 
 /// What an item that failed says in words.
-fn failure(item: &Object) -> Option<String> {
+pub(super) fn failure(item: &Object) -> Option<String> {
     let failed = matches!(item.get("status").and_then(Value::as_str), Some("failed" | "declined"));
-    word(item, &["message"]).filter(|_| failed)
+    let told = match item.get("error") {
+        Some(Value::Object(error)) => word(error, &["message"]),
+        _ => word(item, &["error"]),
+    };
+    told.or_else(|| word(item, &["message"])).filter(|_| failed)
 }
 
 /// A text that older forms have in `input`: as a member of it, or as the whole of it.

@@ -14,8 +14,6 @@ use std::collections::BTreeMap;
 pub(crate) struct PerMessage {
     codex: Codex,
     totals: Totals,
-    /// Each message is read by a state of its own.
-    alone: bool,
     /// Turns that were not named.
     turns: u64,
     /// What a retry says beside that it is one: told with the next message.
@@ -23,9 +21,9 @@ pub(crate) struct PerMessage {
 }
 
 impl PerMessage {
-    pub(crate) fn new(alone: bool) -> Self {
+    pub(crate) fn new() -> Self {
         let codex = Codex::new(Options::default());
-        Self { codex, totals: Totals::default(), alone, turns: 0, held: Vec::new() }
+        Self { codex, totals: Totals::default(), turns: 0, held: Vec::new() }
     }
 
     fn notice(&mut self, mut notice: Notice, out: &mut Vec<ChatEvent>) {
@@ -38,10 +36,6 @@ impl PerMessage {
         match notice.method.as_str() {
             "thread/tokenUsage/updated" => self.usage(&thread, &notice, out),
             "item/updated" => self.item_updated(notice, out),
-            "item/completed" if self.alone => {
-                self.codex.push(&notice.text(), Side::Agent, out);
-                only_ends(out);
-            }
             "item/commandExecution/outputDelta" | "item/fileChange/outputDelta" => {
                 let before = out.len();
                 self.codex.push(&notice.text(), Side::Agent, out);
@@ -71,7 +65,14 @@ impl PerMessage {
         }
         for params in self.totals.reports(thread, &notice.params) {
             let report = Notice { method: notice.method.clone(), params };
+            let before = out.len();
             self.codex.push(&report.text(), Side::Agent, out);
+            for event in out.iter_mut().skip(before) {
+                // The provider's record as it was reported.
+                if let (EventKind::UsageFinal { usage }, Some(record)) = (&mut event.kind, notice.params.get("tokenUsage")) {
+                    usage.raw = record.clone();
+                }
+            }
         }
     }
 
@@ -119,18 +120,6 @@ impl PerMessage {
             let parent_tool_call_id = thread.parent.clone();
             let update = ToolUpdated { tool_call_id, output_delta: Some(delta.to_owned()), ..ToolUpdated::default() };
             out.push(ChatEvent { kind: EventKind::ToolUpdated(update), parent_tool_call_id });
-        }
-    }
-}
-
-/// A caller that remembers nothing was told of the call's start by the start.
-fn only_ends(out: &mut Vec<ChatEvent>) {
-    let start = out.iter().position(|event| matches!(event.kind, EventKind::ToolStarted(_)));
-    let Some(EventKind::ToolStarted(started)) = start.map(|start| out.remove(start).kind) else { return };
-    for event in out {
-        if let EventKind::ToolCompleted(tool) = &mut event.kind {
-            tool.title.get_or_insert(started.title.clone());
-            tool.input.get_or_insert(started.input.clone());
         }
     }
 }
