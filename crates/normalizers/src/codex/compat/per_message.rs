@@ -126,8 +126,11 @@ impl PerMessage {
 
 impl Normalizer for PerMessage {
     fn push(&mut self, line: &str, from: Side, out: &mut Vec<ChatEvent>) {
-        out.append(&mut self.held);
-        match Notice::read(line).filter(|_| from == Side::Agent) {
+        let notice = Notice::read(line).filter(|_| from == Side::Agent);
+        if !notice.as_ref().is_some_and(Notice::is_retry) {
+            out.append(&mut self.held);
+        }
+        match notice {
             Some(notice) => self.notice(notice, out),
             None => self.codex.push(line, from, out),
         }
