@@ -19,7 +19,7 @@ describe("constructors", () => {
     expect(events.toolCompleted("c", { error: "no" })).toMatchObject({ isError: true, error: "no" });
     expect(events.compactionStarted()).toEqual({ type: "compaction.started", compactionId: "compaction", trigger: null });
     expect(events.compactionFinished({ compactionId: "k", postTokens: 5 })).toMatchObject({ compactionId: "k", trigger: null, postTokens: 5 });
-    expect(events.errorEvent("no", { retryable: undefined } as never)).toEqual({
+    expect(events.errorEvent("no", { retryable: undefined })).toEqual({
       type: "error", message: "no", class: "runtime", reason: "agent_error", retryable: false,
     });
     expect(events.warning("careful", { detail: "d" })).toEqual({ type: "warning", message: "careful", detail: "d" });
