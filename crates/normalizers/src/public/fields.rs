@@ -42,16 +42,18 @@ impl Fields {
 
 /// The members of an event. Where the agent's own update says it, they are those of what it means.
 pub(super) fn of(event: &ChatEvent) -> Fields {
-    let mut fields = match event.kind.meaning() {
-        Some(kind) => of_kind(kind),
-        // Only the update knows.
-        None => {
-            let mut fields = Fields::of("unmapped");
-            fields.set("kind", "update");
-            fields
-        }
-    };
+    let mut fields = event.kind.meaning().map_or_else(|| untold(&event.kind), of_kind);
     fields.set_some("parentToolCallId", event.parent_tool_call_id.as_deref());
+    fields
+}
+
+/// An update of the agent's own that no other event has a word for.
+fn untold(kind: &EventKind) -> Fields {
+    let mut fields = Fields::of("unmapped");
+    if let EventKind::Relayed(relayed) = kind {
+        let update: Value = serde_json::from_str(&relayed.update.json()).unwrap_or_default();
+        fields.set("kind", update.get("sessionUpdate").cloned().unwrap_or_else(|| "update".into()));
+    }
     fields
 }
 
@@ -171,8 +173,7 @@ fn of_kind(kind: &EventKind) -> Fields {
             fields.set("nativeStopReason", native_stop_reason.as_deref());
             fields
         }
-        // A relayed update never means another one.
-        EventKind::Relayed(_) => Fields::of("unmapped"),
+        EventKind::Relayed(_) => untold(kind),
         EventKind::Unmapped { kind } => {
             let mut fields = Fields::of("unmapped");
             fields.set("kind", kind.as_str());

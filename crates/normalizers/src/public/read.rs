@@ -22,6 +22,7 @@ pub struct Fault {
 /// An event, with the part of it that `ChatEvent` has no place for.
 pub(super) struct Read {
     pub(super) event: ChatEvent,
+    pub(super) session_id: Option<String>,
     /// The output so far of a running call.
     pub(super) output: Option<Value>,
 }
@@ -37,7 +38,8 @@ pub(super) fn event(json: &str) -> Result<Read, Fault> {
         kind = EventKind::Relayed(Box::new(Relayed { update: AgentUpdate::from(own), meaning: Some(kind) }));
     }
     let output = members.get("output").filter(|_| matches!(kind, EventKind::ToolUpdated(_))).cloned();
-    Ok(Read { event: ChatEvent { kind, parent_tool_call_id: reader.maybe("parentToolCallId")? }, output })
+    let parent_tool_call_id = reader.maybe("parentToolCallId")?;
+    Ok(Read { event: ChatEvent { kind, parent_tool_call_id }, session_id: reader.maybe("providerSessionId")?, output })
 }
 
 fn kind(reader: &Reader<'_>) -> Result<EventKind, Fault> {

@@ -3,7 +3,7 @@
 use super::read::{self, Fault};
 use crate::{Options, normalizer, recording};
 use chat_grammar::acp::{SessionUpdate, ToolCallId};
-use chat_grammar::event::{ChatEvent, EventKind, FinishReason};
+use chat_grammar::event::{ChatEvent, FinishReason};
 use chat_grammar::update::{Body, ExtensionUpdate, Update, UpdateMapper};
 use serde_json::{Map, Value, json};
 
@@ -30,10 +30,8 @@ pub fn recording_updates(harness: &str, ndjson: &[u8]) -> Option<String> {
 /// # Errors
 /// Which member is not as the event's type asks.
 pub fn session_updates(event_json: &str) -> Result<String, Fault> {
-    let read::Read { event, output } = read::event(event_json)?;
-    let members: Map<String, Value> = serde_json::from_str(event_json).unwrap_or_default();
-    let session_id = members.get("providerSessionId").and_then(Value::as_str).unwrap_or_default();
-    let mut writer = Writer::new(session_id);
+    let read::Read { event, session_id, output } = read::event(event_json)?;
+    let mut writer = Writer::new(session_id.as_deref().unwrap_or_default());
     writer.push_with(event, output);
     Ok(writer.end())
 }
@@ -54,10 +52,6 @@ impl Writer {
     }
 
     fn push_with(&mut self, event: ChatEvent, output: Option<Value>) {
-        // An answer is one update whether or not the agent repeats it; normalizers see to that.
-        if matches!(event.kind, EventKind::Done { .. } | EventKind::Unmapped { .. }) {
-            return;
-        }
         self.mapper.push(event, &mut self.updates);
         for mut update in self.updates.drain(..) {
             if let (Body::Official(body), Some(output)) = (&mut update.body, &output)
