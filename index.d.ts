@@ -48,6 +48,22 @@ export declare class NativeChat {
   endAgents(): void
 }
 
+/** One native session's messages in, its events out. Events are JSON arrays. */
+export declare class NativeNormalizer {
+  /** The normalizer of an agent; throws `INVALID_OPTIONS` for an agent that is not known. */
+  constructor(harness: string, providerSessionId?: string | undefined | null, cwd?: string | undefined | null)
+  /** The normalizer behind an agent's per-message function; `alone` where it reads one message only. */
+  static perMessage(harness: string, alone: boolean): NativeNormalizer
+  /** Reads one message. */
+  push(line: string, fromHost: boolean, providerSessionId?: string | undefined | null): string
+  /** Reads one message as bytes; invalid UTF-8 is replaced. */
+  pushBytes(line: Uint8Array, fromHost: boolean): string
+  /** Closes what is open; `reason` is `end`, `cancelled` or `error`. */
+  finish(reason: string): string
+  /** How many messages no rule knew, by kind, as a JSON object. */
+  unmapped(): string
+}
+
 /** The agents that a chat can drive. */
 export declare class NativeRuntime {
   /** The agents of this version, with options as JSON. */
@@ -103,6 +119,12 @@ export declare class NativeTranscript {
   lastSequence(): number
 }
 
+/** The sentence for a person in an error of Codex; `null` where there is none. */
+export declare function codexErrorMessage(errorJson: string): string | null
+
+/** What an item of Codex is to a reader: `{tool, name, title, detail, input, output, error?}`. */
+export declare function describeCodexItem(itemJson: string): string
+
 /** The hash of a contract in canonical JSON, in hexadecimal; throws as `normalizeExecutionContract`. */
 export declare function executionRevision(contractJson: string): string
 
@@ -128,6 +150,12 @@ export declare function normalizeExecutionContract(contractJson: string): string
 
 /** Checks a prompt and returns it; throws `INVALID_PROMPT` naming the block and the field at fault. */
 export declare function normalizePrompt(promptJson: string): string
+
+/** The ACP updates of a whole recording, as a JSON array; throws `INVALID_OPTIONS` for an agent that is not known. */
+export declare function normalizeRecording(harness: string, ndjson: Uint8Array): string
+
+/** The ACP updates of one event, as a JSON array; throws `INVALID_OPTIONS` with the path of the member at fault. */
+export declare function toSessionUpdates(eventJson: string): string
 
 /** The version of this addon, which is the package's. */
 export declare function version(): string

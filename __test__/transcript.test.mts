@@ -25,6 +25,20 @@ test("a transcript grows in pieces and takes an update again without change", as
   expect(() => { transcript.add("text" as never); }).toThrow(expect.objectContaining({ code: "INVALID_OPTIONS", path: "update" }));
 });
 
+test.each([TEXT, TOOL, "codex/plan-update"])("splitting and repeating updates changes nothing (%s)", async (recording) => {
+  const { updates } = await playTurn(await openSession(recording));
+  const whole = reduceTranscript(updates);
+  for (let split = 0; split <= updates.length; split++) {
+    const transcript = new Transcript();
+    for (const update of [...updates.slice(0, split), ...updates.slice(Math.floor(split / 2)), ...updates]) {
+      transcript.add(update);
+      expect(transcript.lastSequence).toBeGreaterThanOrEqual(update._meta.amalgm.sequence);
+    }
+    expect(transcript.parts).toEqual(whole);
+    expect(transcript.lastSequence).toBe(updates.length);
+  }
+});
+
 test("extensionOf tells our variants from the official ones", async () => {
   const { updates } = await playTurn(await openSession(TEXT));
   const steps = updates.map(extensionOf).filter((extension) => extension !== null);

@@ -17,6 +17,15 @@ export interface NativeBinding {
     onRequest: OnRequest | null,
   ) => NativeChat;
   NativeTranscript: new () => NativeTranscript;
+  NativeNormalizer: {
+    new (harness: string, providerSessionId: string | null, cwd: string | null): NativeNormalizer;
+    /** Behind an agent's per-message function; `alone` where it reads one message only. */
+    perMessage(harness: string, alone: boolean): NativeNormalizer;
+  };
+  normalizeRecording(harness: string, ndjson: Uint8Array): string;
+  describeCodexItem(itemJson: string): string;
+  codexErrorMessage(errorJson: string): string | null;
+  toSessionUpdates(eventJson: string): string;
   normalizeExecutionContract(json: string): string;
   executionRevision(json: string): string;
   normalizePrompt(json: string): string;
@@ -119,6 +128,14 @@ export interface NativeTranscript {
   add(updateJson: string): void;
   parts(): string;
   lastSequence(): number;
+}
+
+/** Events are JSON arrays. */
+export interface NativeNormalizer {
+  push(line: string, fromHost: boolean, providerSessionId: string | null): string;
+  pushBytes(line: Uint8Array, fromHost: boolean): string;
+  finish(reason: string): string;
+  unmapped(): string;
 }
 
 let loaded: NativeBinding | undefined;

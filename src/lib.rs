@@ -9,8 +9,10 @@
 mod callbacks;
 mod chat;
 mod error;
+mod events;
 mod execution;
 mod input;
+mod normalizer;
 #[cfg(feature = "test-panics")]
 mod panics;
 mod promise;

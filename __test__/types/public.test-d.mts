@@ -1,9 +1,11 @@
 // Types as a host sees them from an ES module. What must not compile stands behind `@ts-expect-error`.
 import type { ContentBlock, SessionUpdate } from "@agentclientprotocol/sdk";
-import { extensionOf, RequestError, type ChatUpdate, type UsageStepUpdate, type WithMeta } from "@amalgm/chat-native/acp";
+import { extensionOf, RequestError, type ChatExtensionUpdate, type ChatUpdate, type UsageStepUpdate, type WithMeta } from "@amalgm/chat-native/acp";
 import type { ConversationStorePort, TurnRecord } from "@amalgm/chat-native/conversations";
+import { textDelta, toSessionUpdates, type ChatEvent, type TextDelta } from "@amalgm/chat-native/events";
 import { ExecutionError, type ExecutionContract, type ModelSetting } from "@amalgm/chat-native/execution";
 import { createChatHost, NativeChatRuntime, type ChatHost, type ChatHostOptions, type ChatRuntime, type NativeRuntimeOptions } from "@amalgm/chat-native/host";
+import { normalizeCodexNotification, normalizeRecording, Normalizer, type Harness } from "@amalgm/chat-native/normalizers";
 import { promptFromText, type PromptInput } from "@amalgm/chat-native/input";
 import type { Chat, ChatSession, ChatTurnStream, SessionInspection, TurnStreamError } from "@amalgm/chat-native/sessions";
 import { SqliteConversationStore } from "@amalgm/chat-native/sqlite";
@@ -66,6 +68,21 @@ declare const byHand: ByHand<ChatSession>;
 const standIn: ChatSession = byHand;
 const rename: Transcript["lastSequence"] = 5;
 
+// Events are told apart by their type, and become updates one by one.
+declare const event: ChatEvent;
+if (event.type === "tool.completed") same<typeof event.result, string>(true);
+same<ReturnType<typeof textDelta>, TextDelta>(true);
+same<ReturnType<typeof toSessionUpdates>, Array<SessionUpdate | ChatExtensionUpdate>>(true);
+same<ReturnType<typeof normalizeRecording>, Array<SessionUpdate | ChatExtensionUpdate>>(true);
+same<Parameters<typeof normalizeCodexNotification>, [message: unknown, providerSessionId: string | null, state?: object]>(true);
+same<Normalizer["unmapped"], Record<string, number>>(true);
+const harness: Harness = "claude_code";
+// @ts-expect-error an agent that this package does not know
+const nobody: Harness = "nobody";
+const done: ChatEvent = { type: "done", stopReason: "end_turn" };
+// @ts-expect-error a piece of text has a text
+const noText: ChatEvent = { type: "text.delta" };
+
 // Errors carry their code, and where they belong the field or the turn.
 same<TurnStreamError["turn"], TurnRecord>(true);
 same<ExecutionError["path"], string | null>(true);
@@ -81,5 +98,6 @@ const handleHttp: unknown = host.handleHttp;
 // @ts-expect-error a contract is whole
 const contract: ExecutionContract = { agent: { adapterId: "codex", installationId: "default", revisionId: "1" } };
 
+export { done, harness, noText, nobody };
 export { allowed, callbacks, filled, noOption, noOutcome, record, wrongOutcome };
 export { blocks, contract, handleHttp, http, iterable, official, port, rename, requestError, runtime, sequence, setting, standIn };

@@ -10,12 +10,14 @@ mod failures;
 mod opencode;
 mod partial_json;
 mod pi;
+pub mod public;
 pub mod recording;
 mod rpc;
 mod text;
 mod tools;
 mod unmapped;
 
+pub use codex::compat::{ItemDescription, describe_item, error_message};
 pub use recording::{Channel, RecordedLine};
 
 use chat_grammar::event::{ChatEvent, FinishReason, Side};

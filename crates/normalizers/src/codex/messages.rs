@@ -4,6 +4,7 @@ use super::threads::Thread;
 use super::wire::{Delta, ReasoningItem, TextItem};
 use crate::text::{Piece, TextStream};
 use chat_grammar::event::{ChatEvent, EventKind, Visibility};
+use serde_json::{Map, Value};
 use std::borrow::Cow;
 use std::collections::{HashMap, VecDeque};
 
@@ -226,6 +227,27 @@ pub(super) fn thought_completed(thread: &mut Thread, item_id: &str, item: &Reaso
         tell(thread, item_id, key, Told::Whole(text), out);
     }
     end(thread, item_id);
+}
+
+/// A message as far as it is told, of which more may come.
+pub(super) fn so_far(
+    thread: &mut Thread,
+    item_id: &str,
+    item: &Map<String, Value>,
+    kind: MessageKind,
+    out: &mut Vec<ChatEvent>,
+) {
+    thread.messages.begin(item_id, kind, None);
+    if kind != MessageKind::Thought {
+        let text = item.get("text").and_then(Value::as_str).unwrap_or_default();
+        return tell(thread, item_id, PartKey::Text, Told::Whole(text), out);
+    }
+    let texts = |name: &str| item.get(name).and_then(Value::as_array).into_iter().flatten().filter_map(Value::as_str);
+    let summary = texts("summary").zip(0..).map(|(text, index)| (PartKey::Summary(index), text));
+    let raw = texts("content").zip(0..).map(|(text, index)| (PartKey::Raw(index), text));
+    for (key, text) in summary.chain(raw) {
+        tell(thread, item_id, key, Told::Whole(text), out);
+    }
 }
 
 fn end(thread: &mut Thread, item_id: &str) {

@@ -3,6 +3,7 @@
 mod calls;
 mod commands;
 mod compaction;
+pub(crate) mod compat;
 mod errors;
 mod file_changes;
 mod items;
