@@ -145,7 +145,8 @@ const RECORD = [
 /** JSON text of something that need not be JSON: what is no JSON value counts nothing, and is no error. */
 function looseJson(value: unknown): string {
   try {
-    return (JSON.stringify(value, (_key, member: unknown) => (typeof member === "bigint" ? null : member))) ?? "null";
+    // Undefined, which JSON does not know, gives undefined.
+    return JSON.stringify(value, (_key, member: unknown) => (typeof member === "bigint" ? null : member)) ?? "null";
   } catch (error) {
     throw invalidOption("input", `cannot be written as JSON: ${error instanceof Error ? error.message : String(error)}`);
   }

@@ -3,6 +3,7 @@
 mod list;
 mod normalize;
 mod settle;
+mod spellings;
 
 pub use normalize::normalize_usage;
 pub use settle::{aggregate_turn_usage, finalize_turn_usage};

@@ -43,7 +43,7 @@ fn settle(steps: &[UsageStep]) -> TurnUsage {
 #[test]
 fn every_spelling() {
     let none = None;
-    let spellings: [(&str, Value, [Option<u64>; 4]); 27] = [
+    let spellings: [(&str, Value, [Option<u64>; 4]); 28] = [
         (
             "Anthropic, as issue reports have it",
             json!({"input_tokens": 3, "cache_creation_input_tokens": 1200, "cache_read_input_tokens": 15000, "output_tokens": 480}),
@@ -94,6 +94,11 @@ fn every_spelling() {
             "ACP of Cursor's form",
             json!({"totalTokens": 150, "inputTokens": 100, "outputTokens": 20, "cachedReadTokens": 30}),
             [Some(100), Some(20), Some(30), none],
+        ),
+        (
+            "the whole response of ACP",
+            json!({"jsonrpc": "2.0", "id": 3, "result": {"stopReason": "end_turn", "usage": {"inputTokens": 5, "outputTokens": 6}}}),
+            [Some(5), Some(6), none, none],
         ),
         (
             "a quota of gemini-cli",
@@ -235,6 +240,8 @@ fn a_context_wins_and_must_fit() {
     assert_eq!((record.id.as_str(), record.operation), ("resp_1", UsageOperation::ChatTurn));
     assert_eq!(record.model.model_id.as_deref(), Some("gpt-5"));
     assert_eq!(buckets(record.tokens), [Some(5), Some(1), None, Some(0)]);
+    let snapshot = json!({"operation": "context_snapshot"});
+    assert!(!normalize_usage(&input, snapshot.as_object().expect("an object")).expect("a fitting context").billable);
     let wrong = json!({"operation": "chat"});
     assert!(normalize_usage(&input, wrong.as_object().expect("an object")).is_err());
 }

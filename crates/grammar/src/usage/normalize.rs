@@ -1,130 +1,14 @@
 //! Token counts in the spellings of agents and provider APIs to one record.
 
+use super::spellings::{
+    CACHE_READ, CACHE_WRITE, CONTEXT_SIZE, CONTEXT_USED, COST, DEEPEST, INPUT, Names, OUTPUT, READ_OF_INPUT, REASONING,
+    RUNNING_TOTAL, TOOL_INPUT, TOTAL, WHOLE_INPUT, WRAPPERS, WRITE_1H, WRITE_5M, WRITE_OF_INPUT,
+};
 use super::{ContextFullness, TokenCounts, UsageModel, UsageOperation, UsageRecord, add, count_of, list};
 use crate::error::{ChatError, ErrorCode, Result};
 use serde_json::{Map, Value};
 
 type Object = Map<String, Value>;
-/// Names of one count; a dot leads into an object.
-type Names = &'static [&'static str];
-
-/// Input without what was read from or written to a cache, unless the cache is spelled as a part of it.
-const INPUT: Names = &["inputTokens", "input_tokens", "input"];
-/// Input with all of it (OpenAI chat, Gemini).
-const WHOLE_INPUT: Names =
-    &["totalInputTokens", "total_input_tokens", "prompt_tokens", "promptTokens", "promptTokenCount", "prompt_token_count"];
-/// Input that Gemini counts apart.
-const TOOL_INPUT: Names = &["toolUsePromptTokenCount", "tool_use_prompt_token_count"];
-const OUTPUT: Names = &[
-    "outputTokens",
-    "output_tokens",
-    "completion_tokens",
-    "completionTokens",
-    "candidatesTokenCount",
-    "candidates_token_count",
-    "output",
-];
-/// Beside the input (Anthropic, ACP, Pi, OpenCode, and records of our own).
-const CACHE_READ: Names = &[
-    "cacheReadTokens",
-    "cache_read_tokens",
-    "cache_read_input_tokens",
-    "cacheReadInputTokens",
-    "cachedReadTokens",
-    "cached_read_tokens",
-    "cacheRead",
-    "cache.read",
-];
-/// Within the input (OpenAI, Codex, Gemini, DeepSeek).
-const READ_OF_INPUT: Names = &[
-    "cachedInputTokens",
-    "cached_input_tokens",
-    "cached_tokens",
-    "input_tokens_details.cached_tokens",
-    "prompt_tokens_details.cached_tokens",
-    "inputTokensDetails.cachedTokens",
-    "promptTokensDetails.cachedTokens",
-    "inputTokenDetails.cacheReadTokens",
-    "cachedContentTokenCount",
-    "cached_content_token_count",
-    "prompt_cache_hit_tokens",
-];
-const CACHE_WRITE: Names = &[
-    "cacheWriteTokens",
-    "cache_write_tokens",
-    "cache_creation_input_tokens",
-    "cacheCreationInputTokens",
-    "cacheCreationTokens",
-    "cachedWriteTokens",
-    "cached_write_tokens",
-    "cacheWrite",
-    "cache.write",
-];
-const WRITE_OF_INPUT: Names = &[
-    "cacheWriteInputTokens",
-    "cache_write_input_tokens",
-    "input_tokens_details.cache_write_tokens",
-    "prompt_tokens_details.cache_write_tokens",
-    "inputTokenDetails.cacheWriteTokens",
-];
-const WRITE_5M: Names = &["cache_creation.ephemeral_5m_input_tokens", "cacheCreationEphemeral5mInputTokens"];
-const WRITE_1H: Names =
-    &["cacheWrite1hTokens", "cache_creation.ephemeral_1h_input_tokens", "cacheCreationEphemeral1hInputTokens", "cacheWrite1h"];
-const REASONING: Names = &[
-    "reasoningTokens",
-    "reasoning_tokens",
-    "reasoningOutputTokens",
-    "reasoning_output_tokens",
-    "output_tokens_details.reasoning_tokens",
-    "output_tokens_details.thinking_tokens",
-    "completion_tokens_details.reasoning_tokens",
-    "outputTokensDetails.reasoningTokens",
-    "outputTokenDetails.reasoningTokens",
-    "thoughtTokens",
-    "thought_tokens",
-    "thinkingTokens",
-    "thoughtsTokenCount",
-    "thoughts_token_count",
-    "reasoning",
-];
-const TOTAL: Names = &["totalTokens", "total_tokens", "totalTokenCount", "total_token_count", "total"];
-const CONTEXT_USED: Names = &["inputContextSize", "context.used", "contextUsage.tokens", "used"];
-const CONTEXT_SIZE: Names = &[
-    "contextLimit",
-    "context_limit",
-    "modelContextWindow",
-    "model_context_window",
-    "contextWindow",
-    "context_window",
-    "context.size",
-    "contextUsage.contextWindow",
-    "size",
-];
-/// The agent's own cost of the call in USD. Running totals (`total_cost_usd`, the cost of an ACP `usage_update`) are none.
-const COST: Names = &["nativeCostUsd", "costUsd", "costUSD", "cost.total", "cost"];
-
-/// Where counts stand within what an agent sends, the most telling first.
-const WRAPPERS: [&str; 17] = [
-    "usage",
-    "usageMetadata",
-    "usage_metadata",
-    "tokens",
-    "tokenUsage",
-    "token_usage",
-    "tokenList",
-    "last",
-    "last_token_usage",
-    "token_count",
-    "quota",
-    "message",
-    "response",
-    "info",
-    "payload",
-    "params",
-    "_meta",
-];
-const RUNNING_TOTAL: &str = "cumulativeTokenList";
-const DEEPEST: usize = 6;
 
 /// What an agent or a provider API says about one model call, as a record of ours: buckets that do not overlap, and nothing
 /// counted that was not said. Counts are tokens; negative, fractional, too large or non-numeric ones become `None`.
@@ -139,6 +23,7 @@ pub fn normalize_usage(input: &Value, context: &Map<String, Value>) -> Result<Us
     record.raw = input.clone();
     let mut record =
         with_context(record, context).map_err(|error| ChatError::at(ErrorCode::InvalidOptions, "context", error))?;
+    record.billable &= record.operation != UsageOperation::ContextSnapshot;
     // A service tier or speed other than the usual one has another price: it is part of the model's name.
     if let (Some(mode), Some(model)) = (mode_of(input), record.model.model_id.as_mut())
         && !model.ends_with(&format!("-{mode}"))
@@ -167,7 +52,7 @@ fn read(input: &Value) -> UsageRecord {
     let running_total = input.get(RUNNING_TOTAL).filter(|_| input.get("tokenList").is_none());
     let found = locate(input, &mut path, 0) || running_total.is_some_and(|list| locate(list, &mut path, 0));
     if let Some(calls) = found.then(|| sum_of_calls(path.last().copied())).flatten() {
-        return UsageRecord { context: context_of(&path), ..calls };
+        return UsageRecord { context: context_of(&path), billable: running_total.is_none(), ..calls };
     }
     let listed = path.last().and_then(|value| list::by_kind(value.as_array()?));
     let here = listed.as_ref().or_else(|| path.last().and_then(|value| value.as_object())).filter(|_| found);

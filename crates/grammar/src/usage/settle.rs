@@ -132,7 +132,7 @@ fn settled(records: &[&UsageRecord], costs: Costs, cost_of: impl Fn(&UsageRecord
         tokens: records.iter().fold(TokenCounts::ZERO, |sum, record| sum.plus(record.tokens)),
         steps: records.len() as u64,
         exact: records.iter().all(|record| record.exact),
-        reasoning_tokens: records.iter().fold(Some(0), |sum, record| add(sum, record.reasoning_tokens)),
+        reasoning_tokens: records.iter().try_fold(0, |sum, record| add(Some(sum), record.reasoning_tokens)),
         cost_usd: costs.cost,
         market_cost_usd: costs.market,
         cost_source: costs.source,
