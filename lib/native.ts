@@ -26,10 +26,14 @@ export interface NativeBinding {
   describeCodexItem(itemJson: string): string;
   codexErrorMessage(errorJson: string): string | null;
   toSessionUpdates(eventJson: string): string;
+  NativeCatalog: new () => NativeCatalog;
   normalizeExecutionContract(json: string): string;
   executionRevision(json: string): string;
   normalizePrompt(json: string): string;
-  finalizeTurnUsage(stepsJson: string): string;
+  normalizeUsage(inputJson: string, contextJson: string): string;
+  aggregateTurnUsage(stepsJson: string): string;
+  finalizeTurnUsage(stepsJson: string, catalog: NativeCatalog): string;
+  calculateCost(usageJson: string, providerId: string | null, modelId: string, catalog: NativeCatalog): number | null;
   version(): string;
 }
 
@@ -122,6 +126,13 @@ export interface NativeBatch {
   natives: Buffer;
   /** Where the native messages of pieces come from. */
   source: string;
+}
+
+export interface NativeCatalog {
+  asOf(): string;
+  find(providerId: string | null, modelId: string): string;
+  list(): string;
+  with(modelsJson: string): NativeCatalog;
 }
 
 export interface NativeTranscript {

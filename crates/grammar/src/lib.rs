@@ -1,7 +1,9 @@
 //! The vocabulary of all layers: events, ACP updates and their `_meta`, records, usage, errors. Pure: no I/O, no clock.
 
 pub mod bounded;
+pub mod catalog;
 pub mod contract;
+pub mod cost;
 pub mod error;
 pub mod event;
 pub mod prompt;

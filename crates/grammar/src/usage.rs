@@ -1,15 +1,34 @@
 //! Token counts: one record a model call, and the sum of a turn. A count that nobody reported is `None`, never 0.
 
-use serde::{Deserialize, Serialize};
+mod list;
+mod normalize;
+mod settle;
+mod spellings;
+
+pub use normalize::normalize_usage;
+pub use settle::{aggregate_turn_usage, finalize_turn_usage};
+
+use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::Value;
+
+/// The largest count that there is: what JavaScript holds exactly. A greater one is unknown.
+pub const MAX_COUNT: u64 = (1 << 53) - 1;
 
 /// The four buckets, in tokens. They do not overlap: input excludes cache reads and writes, output includes reasoning.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct TokenCounts {
+    /// Neither read from a cache nor written to one.
+    #[serde(deserialize_with = "lenient_count")]
     pub input_tokens: Option<u64>,
+    /// Reasoning included.
+    #[serde(deserialize_with = "lenient_count")]
     pub output_tokens: Option<u64>,
+    /// Input that was read from the provider's cache.
+    #[serde(deserialize_with = "lenient_count")]
     pub cache_read_tokens: Option<u64>,
+    /// Input that was written to the provider's cache, whatever the time it is kept.
+    #[serde(deserialize_with = "lenient_count")]
     pub cache_write_tokens: Option<u64>,
 }
 
@@ -31,8 +50,11 @@ pub enum UsageOperation {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct UsageModel {
+    /// The revision of the agent in the execution's contract.
     pub agent_revision_id: Option<String>,
+    /// As the agent or the contract calls it.
     pub provider_id: Option<String>,
+    /// As the agent or the contract calls it.
     pub model_id: Option<String>,
 }
 
@@ -40,7 +62,11 @@ pub struct UsageModel {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct ContextFullness {
+    /// How much of it is used.
+    #[serde(deserialize_with = "lenient_count")]
     pub used: Option<u64>,
+    /// How much there is.
+    #[serde(deserialize_with = "lenient_count")]
     pub size: Option<u64>,
 }
 
@@ -50,26 +76,33 @@ pub struct ContextFullness {
 pub struct UsageRecord {
     /// The provider's own message or response id where there is one; a report repeated under it counts once.
     pub id: String,
+    /// What the record counts.
     pub operation: UsageOperation,
+    /// Whose tokens these are.
     #[serde(default)]
     pub model: UsageModel,
     /// Which of the agent's records the numbers come from, such as `codex_app_server`.
     pub source: String,
+    /// False for an estimate, and for a call whose numbers the agent did not give.
     pub exact: bool,
+    /// Whether the call enters the turn's sum.
     pub billable: bool,
+    /// The four buckets, in tokens.
     #[serde(flatten)]
     pub tokens: TokenCounts,
     /// Part of the output, in tokens.
-    #[serde(default)]
+    #[serde(default, deserialize_with = "lenient_count")]
     pub reasoning_tokens: Option<u64>,
-    /// Part of the cache writes, in tokens.
-    #[serde(default)]
+    /// Part of the cache writes, in tokens: those that are kept for an hour.
+    #[serde(default, deserialize_with = "lenient_count")]
     pub cache_write1h_tokens: Option<u64>,
     /// In USD, as the agent reported it.
     #[serde(default)]
     pub native_cost_usd: Option<f64>,
+    /// Of the session's context after the call, in tokens.
     #[serde(default)]
     pub context: ContextFullness,
+    /// The tool call of the subagent that made the call.
     #[serde(default)]
     pub parent_tool_call_id: Option<String>,
     /// The provider's record, untouched.
@@ -81,9 +114,11 @@ pub struct UsageRecord {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct UsageStep {
+    /// The turn in which the call was made.
     pub turn_id: String,
     /// 0, 1, 2 … within the turn.
     pub index: u64,
+    /// What was reported.
     #[serde(flatten)]
     pub record: UsageRecord,
 }
@@ -92,26 +127,50 @@ pub struct UsageStep {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ModelUsage {
+    /// Sums, in tokens.
     #[serde(flatten)]
     pub tokens: TokenCounts,
+    /// As in the steps.
     pub provider_id: Option<String>,
+    /// As in the steps.
     pub model_id: Option<String>,
+    /// How many steps the sums hold.
     pub steps: u64,
+    /// In USD.
     pub cost_usd: Option<f64>,
+}
+
+/// Where a cost comes from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum CostSource {
+    /// The agent's own number.
+    Native,
+    /// Prices of the catalog, at least in part.
+    Catalog,
 }
 
 /// A turn's settled usage.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct TurnUsage {
+    /// Sums, in tokens; a bucket that a step does not know is unknown.
     #[serde(flatten)]
     pub tokens: TokenCounts,
+    /// How many records the sums hold.
     pub steps: u64,
+    /// Whether all of them are exact.
     pub exact: bool,
+    /// Part of the output, in tokens.
+    #[serde(default, deserialize_with = "lenient_count")]
     pub reasoning_tokens: Option<u64>,
+    /// In USD; unknown where a step has neither the agent's number nor a price, or lacks a count.
     pub cost_usd: Option<f64>,
+    /// The same tokens at the catalog's prices, in USD.
     pub market_cost_usd: Option<f64>,
-    pub cost_source: Option<String>,
+    /// Where `cost_usd` comes from; none where it is unknown.
+    pub cost_source: Option<CostSource>,
+    /// In order of first use.
     pub models: Vec<ModelUsage>,
 }
 
@@ -127,65 +186,23 @@ impl TokenCounts {
         }
     }
 
-    const ZERO: Self =
+    /// The sum of nothing.
+    pub const ZERO: Self =
         Self { input_tokens: Some(0), output_tokens: Some(0), cache_read_tokens: Some(0), cache_write_tokens: Some(0) };
 }
 
+/// The sum of two counts; unknown where one is, or where it is greater than [`MAX_COUNT`].
 fn add(left: Option<u64>, right: Option<u64>) -> Option<u64> {
-    left?.checked_add(right?)
+    left?.checked_add(right?).filter(|sum| *sum <= MAX_COUNT)
 }
 
-/// The one place where a turn's usage is settled: snapshots are left out, a report repeated under one id counts once, and
-/// steps are preferred to an agent's sum of the turn. `None` where no step is billable. Cost: the agent's own number where
-/// every step has one, else what it says that the turn cost, else unknown.
-pub fn finalize_turn_usage(steps: &[UsageStep]) -> Option<TurnUsage> {
-    let mut seen = std::collections::HashSet::new();
-    let billable: Vec<&UsageRecord> = steps
-        .iter()
-        .map(|step| &step.record)
-        .filter(|record| {
-            record.billable && record.operation != UsageOperation::ContextSnapshot && seen.insert(record.id.as_str())
-        })
-        .collect();
-    let has_steps = billable.iter().any(|record| record.operation != UsageOperation::ChatTurn);
-    let counted: Vec<&UsageRecord> =
-        billable.into_iter().filter(|record| !has_steps || record.operation != UsageOperation::ChatTurn).collect();
-    if counted.is_empty() {
-        return None;
-    }
+/// The count that a JSON value is. What is no whole number from 0 to [`MAX_COUNT`] counts nothing.
+fn count_of(value: &Value) -> Option<u64> {
+    let whole = |number: f64| (number.fract() == 0.0 && (0.0..=MAX_COUNT as f64).contains(&number)).then_some(number as u64);
+    value.as_u64().or_else(|| value.as_f64().and_then(whole)).filter(|count| *count <= MAX_COUNT)
+}
 
-    let mut models: Vec<ModelUsage> = Vec::new();
-    for record in &counted {
-        let same =
-            |usage: &ModelUsage| usage.provider_id == record.model.provider_id && usage.model_id == record.model.model_id;
-        let position = models.iter().position(same).unwrap_or_else(|| {
-            models.push(ModelUsage {
-                tokens: TokenCounts::ZERO,
-                provider_id: record.model.provider_id.clone(),
-                model_id: record.model.model_id.clone(),
-                steps: 0,
-                cost_usd: Some(0.0),
-            });
-            models.len() - 1
-        });
-        if let Some(usage) = models.get_mut(position) {
-            usage.tokens = usage.tokens.plus(record.tokens);
-            usage.steps += 1;
-            usage.cost_usd = usage.cost_usd.zip(record.native_cost_usd).map(|(sum, cost)| sum + cost);
-        }
-    }
-    let of_steps = counted.iter().try_fold(0.0, |sum, record| record.native_cost_usd.map(|cost| sum + cost));
-    let turns = steps.iter().map(|step| &step.record).filter(|record| record.operation == UsageOperation::ChatTurn);
-    let of_turn = turns.filter_map(|record| record.native_cost_usd).reduce(|sum, cost| sum + cost);
-    let cost_usd = of_steps.or(of_turn);
-    Some(TurnUsage {
-        tokens: counted.iter().fold(TokenCounts::ZERO, |sum, record| sum.plus(record.tokens)),
-        steps: counted.len() as u64,
-        exact: counted.iter().all(|record| record.exact),
-        reasoning_tokens: counted.iter().try_fold(0_u64, |sum, record| sum.checked_add(record.reasoning_tokens?)),
-        cost_usd,
-        market_cost_usd: None,
-        cost_source: cost_usd.map(|_| "native".to_owned()),
-        models,
-    })
+/// Reads a count as [`count_of`] does, so that a bad one makes one number unknown, not the whole record unreadable.
+pub(crate) fn lenient_count<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<u64>, D::Error> {
+    Ok(Option::<Value>::deserialize(deserializer)?.as_ref().and_then(count_of))
 }

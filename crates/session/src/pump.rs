@@ -6,6 +6,7 @@ use crate::open_requests::{Asked, OpenRequests};
 use crate::tail::{Tail, TurnEnd};
 use chat_agents::{AgentMessage, AgentSession};
 use chat_grammar::ChatError;
+use chat_grammar::catalog::ModelCatalog;
 use chat_grammar::contract::PermissionMode;
 use chat_grammar::event::{ChatEvent, EventKind, FailureClass, Stop};
 use chat_grammar::records::{MessageRecord, Role, TurnFailure, TurnRecord, TurnSeal, TurnStatus};
@@ -313,7 +314,7 @@ impl TurnPump {
             stop_reason: stop_reason.map(str::to_owned),
             native_stop_reason,
             error,
-            usage: finalize_turn_usage(self.mapper.steps()),
+            usage: finalize_turn_usage(self.mapper.steps(), ModelCatalog::published()),
             usage_steps: self.mapper.steps().to_vec(),
             message: assistant_message(&self.turn, &self.transcript, &ended_at),
             ended_at,

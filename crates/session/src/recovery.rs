@@ -2,6 +2,7 @@
 
 use crate::core::Core;
 use crate::pump::assistant_message;
+use chat_grammar::catalog::ModelCatalog;
 use chat_grammar::records::{TurnFailure, TurnRecord, TurnSeal, TurnStatus};
 use chat_grammar::time::iso8601;
 use chat_grammar::transcript::Transcript;
@@ -73,7 +74,7 @@ pub(crate) async fn seal_from_journal(
         stop_reason: None,
         native_stop_reason: None,
         error: Some(failure),
-        usage: finalize_turn_usage(&steps.steps),
+        usage: finalize_turn_usage(&steps.steps, ModelCatalog::published()),
         usage_steps: steps.steps,
         message: assistant_message(&turn, &transcript, &ended_at),
         ended_at,

@@ -128,7 +128,9 @@ fn the_turns_cost_adds_up_to_the_total() {
                 .zip(0..)
                 .map(|(record, index)| UsageStep { turn_id: "turn".to_owned(), index, record: record.clone() })
                 .collect();
-            let cost = finalize_turn_usage(&steps).and_then(|usage| usage.cost_usd).unwrap_or(0.0);
+            let cost = finalize_turn_usage(&steps, chat_grammar::catalog::ModelCatalog::published())
+                .and_then(|usage| usage.cost_usd)
+                .unwrap_or(0.0);
             let now = result["total_cost_usd"].as_f64().expect("a total");
             // A new process, and a new conversation, begin again.
             total = if now < total + cost - 1e-9 { cost } else { total + cost };

@@ -1,7 +1,6 @@
 //! What an item is to a reader, in words.
 
 use super::item::{failure, modernize};
-use crate::codex::errors;
 use crate::codex::normalize::Codex;
 use crate::public::tool_error;
 use crate::{Normalizer, Options};
@@ -89,5 +88,5 @@ pub fn error_message(error: &Value) -> Option<String> {
         Value::String(text) => Some(text.as_str()),
         error => ["/message", "/error/message", "/error", "/detail"].iter().find_map(|path| error.pointer(path)?.as_str()),
     };
-    said.map(errors::unwrap_message).filter(|text| !text.trim().is_empty())
+    said.map(crate::failures::unwrap_message).filter(|text| !text.trim().is_empty())
 }
