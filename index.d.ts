@@ -133,17 +133,17 @@ export declare class NativeTranscript {
   lastSequence(): number
 }
 
-/** The sentence for a person in an error of Codex; `null` where there is none. */
-export declare function codexErrorMessage(errorJson: string): string | null
-
-/** What an item of Codex is to a reader: `{tool, name, title, detail, input, output, error?}`. */
-export declare function describeCodexItem(itemJson: string): string
-
 /** Sums a turn's billable steps; `null` where there is none. */
 export declare function aggregateTurnUsage(stepsJson: string): string
 
 /** The cost of one model call in USD. */
 export declare function calculateCost(usageJson: string, providerId: string | undefined | null, modelId: string, catalog: NativeCatalog): number | null
+
+/** The sentence for a person in an error of Codex; `null` where there is none. */
+export declare function codexErrorMessage(errorJson: string): string | null
+
+/** What an item of Codex is to a reader: `{tool, name, title, detail, input, output, error?}`. */
+export declare function describeCodexItem(itemJson: string): string
 
 /** The hash of a contract in canonical JSON, in hexadecimal; throws as `normalizeExecutionContract`. */
 export declare function executionRevision(contractJson: string): string
@@ -174,11 +174,11 @@ export declare function normalizePrompt(promptJson: string): string
 /** The ACP updates of a whole recording, as a JSON array; throws `INVALID_OPTIONS` for an agent that is not known. */
 export declare function normalizeRecording(harness: string, ndjson: Uint8Array): string
 
-/** The ACP updates of one event, as a JSON array; throws `INVALID_OPTIONS` with the path of the member at fault. */
-export declare function toSessionUpdates(eventJson: string): string
-
 /** A record from counts in any known spelling; `context_json` is an object of members that are known better. */
 export declare function normalizeUsage(inputJson: string, contextJson: string): string
+
+/** The ACP updates of one event, as a JSON array; throws `INVALID_OPTIONS` with the path of the member at fault. */
+export declare function toSessionUpdates(eventJson: string): string
 
 /** The version of this addon, which is the package's. */
 export declare function version(): string
