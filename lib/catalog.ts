@@ -111,7 +111,7 @@ export const modelCatalog: ModelCatalog = new Catalog(() => {
   return (published ??= lifted(() => new NativeCatalog()));
 });
 
-/** What native code knows a catalog by. */
+/** @internal What native code knows a catalog by. */
 export function nativeCatalog(catalog: ModelCatalog, path: string): NativeCatalog {
   const native = catalogs.find(catalog);
   if (native === undefined) throw invalidOption(path, "must be modelCatalog, or made by its method `with`");

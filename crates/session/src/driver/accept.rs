@@ -26,12 +26,12 @@ pub(super) enum Accepted {
 }
 
 impl Driver {
-    /// Checks everything, then stores turn and message.
+    /// Checks everything, then stores turn and message. What was sent before the chat was closed is taken, in its order: the close
+    /// then ends the turn.
     ///
     /// # Errors
     /// All codes of `send`.
     pub(super) async fn accept(&mut self, options: &str) -> Result<Accepted> {
-        self.core.check_open()?;
         let request = requests::Send::from_json(options)?;
         let owner = self.core.owner();
         let conversation = self.core.store.get_conversation(owner, &self.conversation_id).await?;
