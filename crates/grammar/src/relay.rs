@@ -30,6 +30,17 @@ impl<'a> Members<'a> {
         Some(read)
     }
 
+    /// Reads the object that a text begins with, and gives what follows it. `None` as for `read`.
+    pub fn read_first(json: &'a str) -> Option<(Self, &'a str)> {
+        let mut texts = serde_json::Deserializer::from_str(json).into_iter::<Self>();
+        let mut read = texts.next()?.ok()?;
+        let (object, rest) = json.split_at_checked(texts.byte_offset())?;
+        if read.verbatim.is_some() {
+            read.verbatim = Some(object.trim());
+        }
+        Some((read, rest))
+    }
+
     /// The JSON of a member.
     pub fn get(&self, name: &str) -> Option<&RawValue> {
         self.position(name).and_then(|position| self.members.get(position)).map(|(_, value)| &**value)
@@ -165,23 +176,33 @@ pub struct AgentUpdate {
 impl From<Members<'_>> for AgentUpdate {
     fn from(members: Members<'_>) -> Self {
         let changed = !members.is_verbatim();
-        let meta = members.get(META).and_then(|meta| Members::read(meta.get()));
+        let meta = members.get(META).map(RawValue::get);
         let verbatim = members.verbatim.filter(|_| members.get(META).is_none());
         let mut body = match verbatim.and_then(|json| json.strip_suffix('}')) {
             Some(json) => json.to_owned(),
             None => format!("{{{}", listed(&members, META)),
         };
-        let mut meta = meta.map(|meta| listed(&meta, OURS)).unwrap_or_default();
-        if !meta.is_empty() {
+        let mut meta = meta.and_then(without_ours).unwrap_or_default();
+        if !meta.trim_ascii().is_empty() {
             meta.push(',');
         }
         for text in [&mut body, &mut meta] {
             // A newline would end the update in the journal; JSON text has them only between tokens.
-            if text.bytes().any(|byte| byte == b'\n' || byte == b'\r') {
+            if memchr::memchr2(b'\n', b'\r', text.as_bytes()).is_some() {
                 *text = text.replace(['\n', '\r'], " ");
             }
         }
         Self { body, meta, changed, truncated: None }
+    }
+}
+
+/// The members of an agent's `_meta` but ours, separated by commas. `None` where it is no object.
+fn without_ours(meta: &str) -> Option<String> {
+    // Streamed output comes here: what cannot hold our name is not read once more. A name may be written with escapes.
+    let is_foreign = memchr::memmem::find(meta.as_bytes(), OURS.as_bytes()).is_none() && !meta.contains("\\u");
+    match meta.strip_prefix('{').and_then(|meta| meta.strip_suffix('}')).filter(|_| is_foreign) {
+        Some(members) => Some(members.to_owned()),
+        None => Members::read(meta).map(|meta| listed(&meta, OURS)),
     }
 }
 
@@ -266,6 +287,31 @@ mod tests {
         assert!(!update.json().contains(['\n', '\r']));
         let update = AgentUpdate::from(members(r#"{"a":1,"b":2,"a":3}"#));
         assert_eq!(update.json(), r#"{"a":3,"b":2}"#);
+    }
+
+    #[test]
+    fn an_object_may_be_the_beginning_of_a_text() {
+        let (read, rest) = Members::read_first(r#" {"a":"}","b":1} }}"#).unwrap();
+        assert_eq!(rest, " }}");
+        assert!(read.is_verbatim());
+        assert_eq!(AgentUpdate::from(read).json(), r#"{"a":"}","b":1}"#);
+        for json in ["", "[]", "{\"a\":1", "1 {}"] {
+            assert!(Members::read_first(json).is_none(), "{json}");
+        }
+    }
+
+    #[test]
+    fn ours_is_taken_out_however_it_is_written() {
+        for (meta, kept) in [
+            (r#"{"amalgm":1}"#, r#"{"a":1}"#),
+            (r#"{"\u0061malgm":1,"x":2}"#, r#"{"a":1,"_meta":{"x":2}}"#),
+            (r#"{"x":"amalgm"}"#, r#"{"a":1,"_meta":{"x":"amalgm"}}"#),
+            (r#"{"x":"y"}"#, r#"{"a":1,"_meta":{"x":"y"}}"#),
+            ("{ }", r#"{"a":1}"#),
+            ("[1]", r#"{"a":1}"#),
+        ] {
+            assert_eq!(AgentUpdate::from(members(&format!(r#"{{"a":1,"_meta":{meta}}}"#))).json(), kept);
+        }
     }
 
     #[test]

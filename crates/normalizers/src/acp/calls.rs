@@ -7,12 +7,14 @@ use chat_grammar::acp::{ToolCallContent, ToolKind};
 use chat_grammar::event::{ChatEvent, EventKind, McpTool, ToolCompleted};
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 /// All calls by the agent's own id.
 #[derive(Debug, Default)]
 pub(super) struct Calls {
     calls: HashMap<String, Call>,
+    /// The ids that readers have seen.
+    shown: HashSet<String>,
     announced: u64,
     /// Which turn it is. An id that comes again in a later turn is another call.
     turn: u64,
@@ -79,9 +81,11 @@ impl Calls {
     /// Makes a call known, and says which id it has for readers: the agent's own, or `id#2` and so on where earlier turns had it.
     pub(super) fn announce(&mut self, id: &str) -> Option<&mut OpenCall> {
         let before = self.calls.get(id).map_or(0, |call| call.before + 1);
-        let shown = (before..).map(|n| if n == 0 { id.to_owned() } else { format!("{id}#{}", n + 1) });
-        // Another call of the agent may be called so.
-        let shown = shown.into_iter().find(|shown| before == 0 || !self.calls.contains_key(shown)).unwrap_or_default();
+        let mut names = (before..).map(|n| if n == 0 { id.to_owned() } else { format!("{id}#{}", n + 1) });
+        // The agent may call another call so, before or after.
+        let shown = names.find(|name| !self.shown.contains(name) && (name == id || !self.calls.contains_key(name)));
+        let shown = shown.unwrap_or_default();
+        self.shown.insert(shown.clone());
         let open = OpenCall {
             shown: shown.clone(),
             ordinal: self.announced,

@@ -13,7 +13,7 @@ pub(crate) struct Dialect {
     /// The canonical name of a tool that the agent gives no name to.
     pub tool_name: fn(&Announced<'_>) -> Option<&'static str>,
     /// Why a call failed that the agent calls completed, by its raw output.
-    pub failure: fn(&RawValue) -> Option<String>,
+    pub failure: fn(&Value) -> Option<String>,
     /// The content of a call as it should be; `None` where it is.
     pub content: fn(&RawValue) -> Option<Box<RawValue>>,
     /// What only a permission request says about a call, by its title and the text of its content.

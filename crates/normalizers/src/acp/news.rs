@@ -15,7 +15,11 @@ impl Acp {
         if !self.ours(params.session_id.as_deref(), out) {
             return Ok(());
         }
-        let update = Members::read(params.update.get()).ok_or(Malformed)?;
+        self.updated(Members::read(params.update.get()).ok_or(Malformed)?, out)
+    }
+
+    /// An update of a session of this conversation.
+    pub(super) fn updated(&mut self, update: Members<'_>, out: &mut Vec<ChatEvent>) -> Result<(), Malformed> {
         let kind = needed(&update, "sessionUpdate")?;
         if self.session.replays() && is_history(&kind) {
             self.count("replayed_history", out);

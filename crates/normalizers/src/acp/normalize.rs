@@ -5,7 +5,7 @@ use super::dialect::{Dialect, PLAIN};
 use super::requests::Requests;
 use super::session::{HostRequest, Session};
 use super::usage::Ledger;
-use super::wire::{CancelParams, HostParams, Malformed, PromptAnswer, SessionAnswer, WireError};
+use super::wire::{self, CancelParams, HostParams, Malformed, PromptAnswer, SessionAnswer, WireError};
 use crate::rpc::{self, Envelope};
 use crate::unmapped::Unmapped;
 use crate::{Normalizer, Options};
@@ -88,6 +88,12 @@ impl Acp {
         extension: impl FnOnce(&mut Self, &str, Option<&RawValue>, &RawValue, &mut Vec<ChatEvent>) -> Result<Read, Malformed>,
         out: &mut Vec<ChatEvent>,
     ) {
+        if let Some((session_id, update)) = wire::leading_update(line) {
+            if self.ours(Some(session_id), out) && self.updated(update, out).is_err() {
+                self.count("session/update", out);
+            }
+            return;
+        }
         let envelope = match rpc::envelope(line) {
             Ok(envelope) => envelope,
             // Agents print on stdout what they should not.

@@ -37,37 +37,16 @@ impl Terminal {
 }
 
 /// Whether a command is known to have failed: a non-zero exit code or a signal, in the raw output or in the terminal.
-pub(super) fn has_failed(raw_output: Option<&RawValue>, terminal: &Terminal) -> bool {
-    #[derive(Debug, Default, Deserialize)]
-    #[serde(default)]
-    struct Exit<'a> {
-        #[serde(rename = "exitCode", alias = "exit_code", borrow)]
-        code: Option<&'a RawValue>,
-        #[serde(borrow)]
-        signal: Option<&'a RawValue>,
-        /// OpenCode 1.18.33.
-        #[serde(borrow)]
-        metadata: Option<&'a RawValue>,
-    }
-    #[derive(Debug, Default, Deserialize)]
-    struct Metadata<'a> {
-        #[serde(borrow)]
-        exit: Option<&'a RawValue>,
-    }
-    let ended_badly = |code: Option<&RawValue>| {
-        code.and_then(|code| serde_json::from_str::<f64>(code.get()).ok()).is_some_and(|code| code != 0.0)
-    };
+pub(super) fn has_failed(raw_output: &Value, terminal: &Terminal) -> bool {
     if let Some(exit) = &terminal.exit
         && (exit.exit_code.is_some_and(|code| code != 0) || exit.signal.is_some())
     {
         return true;
     }
-    let exit: Option<Exit<'_>> =
-        raw_output.filter(|output| output.get().starts_with('{')).and_then(|output| serde_json::from_str(output.get()).ok());
-    let Some(exit) = exit else { return false };
-    let metadata: Option<Metadata<'_>> = exit.metadata.and_then(|metadata| serde_json::from_str(metadata.get()).ok());
-    let is_signal = exit.signal.is_some_and(|signal| signal.get().starts_with('"') && signal.get() != "\"\"");
-    ended_badly(exit.code) || is_signal || ended_badly(metadata.and_then(|metadata| metadata.exit))
+    // OpenCode 1.18.33 has the exit code in `metadata`.
+    let codes = [&raw_output["exitCode"], &raw_output["exit_code"], &raw_output["metadata"]["exit"]];
+    let ended_badly = codes.into_iter().filter_map(Value::as_f64).any(|code| code != 0.0);
+    ended_badly || raw_output["signal"].as_str().is_some_and(|signal| !signal.is_empty())
 }
 
 /// The content of an MCP tool's result, which codex-acp 2.6.0 gives only in the raw output.
@@ -96,11 +75,10 @@ pub(super) fn mcp_content(raw_output: &RawValue) -> Option<Box<RawValue>> {
 #[cfg(test)]
 mod tests {
     use super::{Terminal, has_failed};
-    use serde_json::value::RawValue;
 
     #[test]
     fn a_command_fails_by_its_exit_code_or_signal() {
-        let failed = |json: &str| has_failed(Some(&RawValue::from_string(json.to_owned()).unwrap()), &Terminal::default());
+        let failed = |json: &str| has_failed(&serde_json::from_str(json).unwrap(), &Terminal::default());
         assert!(failed(r#"{"exitCode":1}"#));
         assert!(failed(r#"{"exit_code":-1}"#));
         assert!(failed(r#"{"exitCode":null,"signal":"SIGKILL"}"#));

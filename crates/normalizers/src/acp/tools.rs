@@ -252,10 +252,11 @@ impl Acp {
     fn end(&mut self, id: &str, mut update: Members<'_>, news: News, out: &mut Vec<ChatEvent>) -> Result<(), Malformed> {
         let Some(call) = self.calls.open(id) else { return Ok(()) };
         let raw_output = said(&update, "rawOutput");
-        let failure = raw_output.and_then(|output| (self.dialect.failure)(output));
+        let mut output = value(raw_output)?;
+        let failure = (self.dialect.failure)(&output);
         let reason = call.declined.take().or(failure);
         let is_command = call.kind == ToolKind::Execute && call.mcp.is_none();
-        let exit_failed = is_command && outcome::has_failed(raw_output, &call.terminal);
+        let exit_failed = is_command && outcome::has_failed(&output, &call.terminal);
         let fails = news.status == Status::Failed || reason.is_some() || exit_failed;
         let status = if fails { Status::Failed } else { Status::Completed };
         let mut truncated = None;
@@ -264,8 +265,9 @@ impl Acp {
             update.set("content", content);
         }
         if said(&update, "rawOutput").is_none()
-            && let Some(output) = call.terminal.raw_output()
+            && let Some(printed) = call.terminal.raw_output()
         {
+            output = printed;
             truncated = call.terminal.truncated();
             update.set("rawOutput", raw(&output));
             // In place of the terminal, which the host does not have.
@@ -292,7 +294,7 @@ impl Acp {
             is_error: fails,
             title: news.title,
             input: news.input,
-            output: value(update.get("rawOutput"))?,
+            output,
             content: update.get("content").map(contents).unwrap_or_default(),
             locations: news.locations,
             mcp: call.mcp.clone(),

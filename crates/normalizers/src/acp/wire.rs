@@ -51,6 +51,16 @@ pub(super) struct UpdateParams<'a> {
     pub update: &'a RawValue,
 }
 
+/// The session and the update of a `session/update` that is written as agents write it, read in one pass. `None` for every other line:
+/// it is read by its envelope.
+pub(super) fn leading_update(line: &str) -> Option<(&str, Members<'_>)> {
+    let rest = line.strip_prefix(r#"{"jsonrpc":"2.0","method":"session/update","params":{"sessionId":""#)?;
+    let (session_id, rest) = rest.split_once('"')?;
+    let (update, rest) = Members::read_first(rest.strip_prefix(r#","update":"#)?)?;
+    let is_plain = !session_id.bytes().any(|byte| byte == b'\\' || byte.is_ascii_control());
+    (is_plain && rest.trim_end() == "}}").then_some((session_id, update))
+}
+
 /// A content block, as far as they are told apart.
 #[derive(Debug, Deserialize)]
 pub(super) struct Block<'a> {

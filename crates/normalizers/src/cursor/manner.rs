@@ -6,7 +6,6 @@ use chat_grammar::acp::ToolKind;
 use chat_grammar::event::McpTool;
 use serde::Deserialize;
 use serde_json::Value;
-use serde_json::value::RawValue;
 use std::borrow::Cow;
 
 /// Cursor's ways.
@@ -51,13 +50,8 @@ fn tool_name(call: &Announced<'_>) -> Option<&'static str> {
 }
 
 /// Cursor calls every call completed; what went wrong stands in the output.
-fn failure(output: &RawValue) -> Option<String> {
-    #[derive(Deserialize)]
-    struct Output {
-        error: String,
-    }
-    let output: Output = serde_json::from_str(output.get()).ok()?;
-    Some(output.error).filter(|error| !error.is_empty())
+fn failure(output: &Value) -> Option<String> {
+    output["error"].as_str().filter(|error| !error.is_empty()).map(str::to_owned)
 }
 
 /// Only the request for leave says which MCP tool is called, as `server-tool: tool`, and with what, as a block of JSON.
@@ -74,7 +68,6 @@ fn asked(title: &str, text: &str) -> Option<Asked> {
 mod tests {
     use super::{asked, failure};
     use serde_json::json;
-    use serde_json::value::RawValue;
 
     #[test]
     fn a_request_names_the_mcp_tool() {
@@ -88,7 +81,7 @@ mod tests {
 
     #[test]
     fn an_error_in_the_output_is_a_failure() {
-        let failed = |json: &str| failure(&RawValue::from_string(json.to_owned()).unwrap());
+        let failed = |json: &str| failure(&serde_json::from_str(json).unwrap());
         assert_eq!(failed(r#"{"error":"no"}"#).as_deref(), Some("no"));
         for fine in [r#"{"error":null}"#, r#"{"error":""}"#, r#"{"content":"error"}"#, "\"error\"", "null"] {
             assert_eq!(failed(fine), None, "{fine}");

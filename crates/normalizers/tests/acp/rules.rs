@@ -59,6 +59,19 @@ fn an_id_of_an_earlier_turn_is_another_call() {
 }
 
 #[test]
+fn a_call_may_have_the_id_that_an_earlier_one_was_shown_with() {
+    let mut session = Session::new("acp");
+    for id in ["a", "a", "a#2"] {
+        session.call(id, json!({ "title": "ls" }));
+        session.news(id, json!({ "status": "completed" }));
+        session.stop(json!({}));
+        session.prompt();
+    }
+    let ids: Vec<&str> = session.completed().iter().map(|tool| tool.tool_call_id.as_str()).collect();
+    assert_eq!(ids, ["a", "a#2", "a#2#2"]);
+}
+
+#[test]
 fn what_a_second_announcement_leaves_empty_stays() {
     let mut session = Session::new("acp");
     session.call("a", json!({ "title": "ls", "name": "Bash", "rawInput": { "command": "ls" } }));
