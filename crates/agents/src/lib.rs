@@ -6,6 +6,7 @@ mod environment;
 mod frame;
 mod home;
 mod json_rpc;
+mod line_connection;
 mod locate;
 mod process;
 mod recorder;
