@@ -1,6 +1,7 @@
 //! One adapter an agent behind one trait. The session core knows agents only through it.
 
 mod adapter;
+mod claude_code;
 mod codex;
 mod environment;
 mod frame;
