@@ -73,8 +73,8 @@ test("an image of the prompt reaches the model, in its place between the texts",
   const content = blocksOf(model.requests[0]!, "user");
   const image = content.findIndex(({ type }) => type === "image");
   expect(content[image]?.source).toMatchObject({ type: "base64", media_type: "image/png" });
-  expect(content.findIndex((block) => block.text === "before the image")).toBeLessThan(image);
-  expect(content.findIndex((block) => block.text === "after the image")).toBeGreaterThan(image);
+  expect(content.findIndex((block) => block.text?.includes("before the image"))).toBeLessThan(image);
+  expect(content.findIndex((block) => block.text?.includes("after the image"))).toBeGreaterThan(image);
 });
 
 test("a document of the prompt reaches the model", async () => {
