@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { eventually, processesWith } from "../processes.mjs";
-import { held, respond, text } from "../server/messages.mjs";
+import { held, respond, text, toolUse } from "../server/messages.mjs";
 import { errorNotices, partsOf, play, send, textOf, toolsOf } from "../support.mjs";
 import { claude, shell } from "./support.mjs";
 
@@ -57,5 +57,32 @@ test("where no turn runs, an interrupt changes nothing", async () => {
   model.queue(respond([text("One.")]), respond([text("Two.")]));
   await play(at);
   await at.session.interrupt();
+  expect((await play(at)).turn.status).toBe("completed");
+});
+
+test("in the midst of a tool's input: the call has failed and nothing of it ran", async () => {
+  const { model, ...at } = await claude();
+  const answer = held([toolUse("Write", { file_path: `${at.project}/never.txt`, content: "never\n" }, 6)], 3);
+  model.queue(answer.answer);
+
+  const turn = await send(at);
+  await turn.first("tool_call");
+  await at.session.interrupt();
+
+  expect(await turn.ended).toMatchObject({ status: "cancelled", stopReason: "cancelled", error: null });
+  expect(toolsOf(await partsOf(at.session, turn.id))).toMatchObject([{ status: "failed" }]);
+  model.queue(respond([text("Here again.")]));
+  expect((await play(at)).turn.status).toBe("completed");
+  expect(at.traps.changes()).toEqual([]);
+});
+
+test("before anything was said: the turn is cancelled, and the next one works", async () => {
+  const { model, ...at } = await claude();
+  model.otherwise(() => respond([text("Here again.")]));
+
+  const turn = await send(at);
+  await at.session.interrupt();
+
+  expect(["cancelled", "completed"]).toContain((await turn.ended).status);
   expect((await play(at)).turn.status).toBe("completed");
 });

@@ -1,7 +1,8 @@
+import { rmSync } from "node:fs";
 import { expect, test } from "vitest";
 import { eventually, isAlive, processesWith } from "../processes.mjs";
 import { held, respond, text } from "../server/messages.mjs";
-import { play, textOf } from "../support.mjs";
+import { ofKind, play, textOf } from "../support.mjs";
 import { claude, claudeScene, contract, host, hostProcess, mcp, mcpServer, systemText } from "./support.mjs";
 
 test("a new host process goes on where the last one ended", async () => {
@@ -102,4 +103,20 @@ test("back at the first login, its session goes on", async () => {
   expect(turn.status).toBe("completed");
   expect(at.model.requests[2]!.text).toContain("The first account's secret.");
   expect(at.model.requests[2]!.text).not.toContain("In between.");
+});
+
+test("a session that the agent has lost: a notice, and a new one", async () => {
+  const at = await claude();
+  at.model.queue(respond([text("First.")]), respond([text("Second.")]));
+  await play(at, "The first question.");
+  await at.host.close();
+  rmSync(at.stateDir, { recursive: true, force: true });
+
+  const again = await host(at);
+  const { session, latestTurn } = await again.chat.resumeStoredSession(at.session.id);
+  const { turn, updates } = await play({ host: again, session, execution: latestTurn!.execution });
+
+  expect(turn.status).toBe("completed");
+  expect(JSON.stringify(ofKind(updates, "notice"))).toContain("without the earlier turns");
+  expect(at.model.requests[1]!.text).not.toContain("The first question.");
 });

@@ -4,7 +4,7 @@
 //! settings, servers, instructions, skills and hooks stay out, and what Claude Code writes stays in. The project's own are shut out
 //! by options.
 
-use super::auth::{ACCOUNT_VARIABLES, Account};
+use super::auth::{ACCOUNT_VARIABLES, Account, HEADERS_VARIABLE, KEY_VARIABLE};
 use super::settings::Settings;
 use crate::adapter::{HostContext, PreparedExecution};
 use crate::environment;
@@ -16,6 +16,7 @@ use crate::resolved::Resolved;
 use chat_grammar::contract::{ExecutionContract, PermissionMode};
 use chat_grammar::event::FailureClass;
 use chat_grammar::records::TurnFailure;
+use std::fs;
 use std::path::{Path, PathBuf};
 
 /// What a host may set otherwise.
@@ -64,6 +65,9 @@ pub(super) fn prepare(
     let home = home::private_home(&host.state_dir, "claude_code", &contract.agent.installation_id, &binding)
         .map_err(|error| runtime("home_failed", format!("no private home in {}: {error}", host.state_dir.display())))?;
     let login = lend_login(&account, &home)?;
+    let script = home.join("before-commands.sh");
+    fs::write(&script, format!("unset {KEY_VARIABLE} {HEADERS_VARIABLE}\n"))
+        .map_err(|error| runtime("home_failed", format!("{}: {error}", script.display())))?;
 
     let mut env = environment::inherited(&options.host_env, options.inherit_env.as_deref());
     env.retain(|name, _| !ACCOUNT_VARIABLES.contains(&name.as_str()));
@@ -72,6 +76,8 @@ pub(super) fn prepare(
     env.extend(resolved.env.clone());
     env.extend(account.variables());
     env.insert("CLAUDE_CONFIG_DIR".to_owned(), home.to_string_lossy().into_owned());
+    // Run before each of its commands, which would inherit the key. Its own way to keep it back needs bubblewrap (2.1.332).
+    env.insert("CLAUDE_ENV_FILE".to_owned(), script.to_string_lossy().into_owned());
     let mut args = prefix(installation, resolved);
     args.extend(arguments(contract, &settings));
     Ok(Prepared { launch: Launch { program, args, env, cwd }, login })
