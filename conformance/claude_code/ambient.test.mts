@@ -11,10 +11,12 @@ function expectUntouched({ model, traps }: ClaudeScene): void {
   expect(traps.changes()).toEqual([]);
 }
 
+const onPermissionRequest = () => Promise.resolve({ outcome: "selected" as const, optionId: "allow" });
+
 const MODES: ContractChanges["permissionMode"][] = ["full_access", "ask"];
 
 test.each(MODES)("no server, instruction, skill or hook of the user or the project, in %s", async (permissionMode) => {
-  const at = await claude({ resolved: { mcpServers: [mcpServer("chosen")] } }, { permissionMode, toolIds: ["chosen"] });
+  const at = await claude({ resolved: { mcpServers: [mcpServer("chosen")] }, onPermissionRequest }, { permissionMode, toolIds: ["chosen"] });
   at.model.queue(respond([mcp("chosen", "echo", { text: "hello" })]), respond([text("Done.")]), respond([text("Again.")]));
 
   expect((await play(at)).turn.status).toBe("completed");

@@ -1,26 +1,40 @@
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import type { TurnRecord } from "@amalgm/chat-native/conversations";
-import { expect, test } from "vitest";
+import { NativeChatRuntime } from "@amalgm/chat-native/host";
+import { Chat } from "@amalgm/chat-native/sessions";
+import { SqliteConversationStore } from "@amalgm/chat-native/sqlite";
+import { expect, onTestFinished, test } from "vitest";
 import { eventually, processesWith } from "../processes.mjs";
 import { held, respond, text } from "../server/messages.mjs";
-import { follow, openHost, partsOf, play, send, textOf, type Conversation } from "../support.mjs";
+import { follow, partsOf, play, resolved, send, textOf, type Conversation } from "../support.mjs";
 import { claudeScene, contract, installations, shell, type ClaudeScene } from "./support.mjs";
 
 /** The model leaves a command behind that ends when the file `go` is there. */
 const BACKGROUND = shell("while [ ! -e go ]; do sleep 0.05; done; echo over", { run_in_background: true });
 
 /** A conversation whose first turn has left a command behind, and the turns that the agent begins. */
-async function withBackground(): Promise<ClaudeScene & Conversation & { own: TurnRecord[]; go: () => void }> {
+async function withBackground(): Promise<ClaudeScene & Omit<Conversation, "host"> & { own: TurnRecord[]; go: () => void }> {
   const at = await claudeScene();
   const own: TurnRecord[] = [];
-  const host = await openHost(at, { installations });
-  const execution = await host.chat.prepareExecution("execution", contract(at));
-  const onTurn = (turn: TurnRecord): void => {
-    if (turn.origin === "agent") own.push(turn);
-  };
-  const session = await host.chat.startSession({ execution, onTurn });
-  const conversation = { ...at, host, execution, session };
+  const conversations = new SqliteConversationStore(at.databasePath);
+  const runtime = new NativeChatRuntime({ installations, stateDir: at.stateDir, resolve: () => resolved(at) });
+  const chat = new Chat({
+    ownerUserId: "owner",
+    conversations,
+    runtime,
+    onTurn: (turn) => {
+      if (turn.origin === "agent" && turn.status === "running") own.push(turn);
+    },
+  });
+  onTestFinished(async () => {
+    await chat.close();
+    await runtime.close();
+    await conversations.close();
+  });
+  const execution = await chat.prepareExecution("execution", contract(at));
+  const session = await chat.startSession({ execution });
+  const conversation = { ...at, execution, session };
   at.model.queue(respond([BACKGROUND]), respond([text("It runs.")]));
   const { turn, parts } = await play(conversation, "Run it.");
   expect(turn).toMatchObject({ status: "completed", origin: "host" });
@@ -28,7 +42,7 @@ async function withBackground(): Promise<ClaudeScene & Conversation & { own: Tur
   return { ...conversation, own, go: () => void writeFileSync(join(at.project, "go"), "") };
 }
 
-async function endOf({ own, session }: { own: TurnRecord[] } & Conversation): Promise<{ turn: TurnRecord; said: string }> {
+async function endOf({ own, session }: { own: TurnRecord[] } & Pick<Conversation, "session">): Promise<{ turn: TurnRecord; said: string }> {
   await eventually("the agent's own turn begins", () => own.length > 0);
   const turn = await follow(session.reconnect(own[0]!.id)).ended;
   return { turn, said: textOf(await partsOf(session, turn.id)) };

@@ -38,7 +38,6 @@ test("a new host process goes on after the last one was killed in mid-turn", asy
 
   expect(await ended).toMatchObject({ status: "completed", ordinal: 3 });
   expect(at.model.requests.at(-1)!.text).toContain("First answer.");
-  expect(at.model.requests.at(-1)!.text).toContain("Second question.");
 });
 
 test("the stored session of a new host: instructions and servers are there again", async () => {

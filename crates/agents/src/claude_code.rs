@@ -30,6 +30,7 @@ use chat_grammar::{ChatError, Result};
 use launch::Prepared;
 use open::{Native, Opened, Plan, Ready};
 use serde_json::Value;
+use session::ClaudeCodeSession;
 use settings::Settings;
 use std::collections::HashMap;
 use std::path::Path;
@@ -102,6 +103,10 @@ impl ClaudeCodeAdapter {
         let prepared = launch::prepare(execution, &resolved, &self.options, host)?;
         let plan = Plan::new(execution, &resolved).map_err(unsupported)?;
         match checkpoint {
+            Some(checkpoint) if checkpoint.data != plan.checkpoint_data() => {
+                let why = "Its instructions have changed";
+                Ok(Box::new(self.anew(execution, &plan, prepared, why, host).await?))
+            }
             Some(checkpoint) => self.resume(execution, &plan, prepared, checkpoint, host).await,
             None => self.begin(execution, &plan, prepared, host).await,
         }
@@ -138,18 +143,32 @@ impl ClaudeCodeAdapter {
         host: &HostContext,
     ) -> Result<Box<dyn AgentSession>, TurnFailure> {
         let native = Native::resumed(&checkpoint.provider_session_id);
-        let mut ready = match self.start(execution, plan, &prepared, native, host).await? {
-            Opened::Ready(ready) => ready,
-            Opened::Unknown(_) => match self.start(execution, plan, &prepared, Native::fresh(), host).await? {
-                Opened::Ready(mut ready) => {
-                    ready.control.keep(vec![open::without_history()]);
-                    ready
-                }
-                Opened::Unknown(failure) => return Err(failure),
-            },
+        let session = match self.start(execution, plan, &prepared, native, host).await? {
+            Opened::Ready(mut ready) => {
+                ready.begun = true;
+                plan.open(ready, prepared.login).await?
+            }
+            Opened::Unknown(_) => self.anew(execution, plan, prepared, "It no longer has this conversation", host).await?,
         };
-        ready.begun = true;
-        Ok(Box::new(plan.open(ready, prepared.login).await?))
+        Ok(Box::new(session))
+    }
+
+    /// A new native session in the place of one that cannot go on.
+    async fn anew(
+        &self,
+        execution: &PreparedExecution,
+        plan: &Plan<'_>,
+        prepared: Prepared,
+        why: &str,
+        host: &HostContext,
+    ) -> Result<ClaudeCodeSession, TurnFailure> {
+        match self.start(execution, plan, &prepared, Native::fresh(), host).await? {
+            Opened::Ready(mut ready) => {
+                ready.control.keep(vec![open::without_history(why)]);
+                plan.open(ready, prepared.login).await
+            }
+            Opened::Unknown(failure) => Err(failure),
+        }
     }
 }
 

@@ -16,7 +16,9 @@ use crate::resolved::Resolved;
 use chat_grammar::contract::{ExecutionContract, PermissionMode};
 use chat_grammar::event::FailureClass;
 use chat_grammar::records::TurnFailure;
+use std::collections::BTreeMap;
 use std::fs;
+use std::io;
 use std::path::{Path, PathBuf};
 
 /// What a host may set otherwise.
@@ -65,10 +67,6 @@ pub(super) fn prepare(
     let home = home::private_home(&host.state_dir, "claude_code", &contract.agent.installation_id, &binding)
         .map_err(|error| runtime("home_failed", format!("no private home in {}: {error}", host.state_dir.display())))?;
     let login = lend_login(&account, &home)?;
-    let script = home.join("before-commands.sh");
-    fs::write(&script, format!("unset {KEY_VARIABLE} {HEADERS_VARIABLE}\n"))
-        .map_err(|error| runtime("home_failed", format!("{}: {error}", script.display())))?;
-
     let mut env = environment::inherited(&options.host_env, options.inherit_env.as_deref());
     env.retain(|name, _| !ACCOUNT_VARIABLES.contains(&name.as_str()));
     env.extend(USUAL_ENVIRONMENT.map(|(name, value)| (name.to_owned(), value.to_owned())));
@@ -76,11 +74,27 @@ pub(super) fn prepare(
     env.extend(resolved.env.clone());
     env.extend(account.variables());
     env.insert("CLAUDE_CONFIG_DIR".to_owned(), home.to_string_lossy().into_owned());
-    // Run before each of its commands, which would inherit the key. Its own way to keep it back needs bubblewrap (2.1.332).
-    env.insert("CLAUDE_ENV_FILE".to_owned(), script.to_string_lossy().into_owned());
+    keep_from_commands(&home, &mut env)
+        .map_err(|error| runtime("home_failed", format!("no private home in {}: {error}", home.display())))?;
     let mut args = prefix(installation, resolved);
     args.extend(arguments(contract, &settings));
     Ok(Prepared { launch: Launch { program, args, env, cwd }, login })
+}
+
+/// What Claude Code itself needs and its commands must not have: a script that runs before each of them takes it away. Claude Code's
+/// own way to keep a key back needs bubblewrap (2.1.332).
+fn keep_from_commands(home: &Path, env: &mut BTreeMap<String, String>) -> io::Result<()> {
+    let mut lines = vec![format!("unset {KEY_VARIABLE} {HEADERS_VARIABLE}")];
+    // Its logs of MCP servers would lie in the user's cache.
+    let cache = env.insert("XDG_CACHE_HOME".to_owned(), home.join("cache").to_string_lossy().into_owned());
+    lines.push(match cache {
+        Some(cache) => format!("export XDG_CACHE_HOME='{}'", cache.replace('\'', "'\\''")),
+        None => "unset XDG_CACHE_HOME".to_owned(),
+    });
+    let script = home.join("before-commands.sh");
+    fs::write(&script, lines.join("\n") + "\n")?;
+    env.insert("CLAUDE_ENV_FILE".to_owned(), script.to_string_lossy().into_owned());
+    Ok(())
 }
 
 fn program(

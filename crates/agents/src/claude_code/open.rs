@@ -21,6 +21,7 @@ use chat_grammar::event::{ChatEvent, EventKind, FailureClass};
 use chat_grammar::records::TurnFailure;
 use chat_normalizers::{Options, normalizer};
 use serde_json::{Map, Value, json};
+use sha2::{Digest, Sha256};
 use uuid::Uuid;
 
 /// The versions that the recordings cover.
@@ -165,6 +166,12 @@ impl<'a> Plan<'a> {
         })
     }
 
+    /// What tells whether a native session can go on: Claude Code keeps the instructions of its beginning for good (2.1.332).
+    pub(super) fn checkpoint_data(&self) -> Value {
+        let instructions = self.instructions.as_ref().map(|text| format!("{:x}", Sha256::digest(text.as_bytes())));
+        json!({ "instructions": instructions })
+    }
+
     /// Gives the process its servers, and makes a session of it.
     pub(super) async fn open(&self, ready: Ready, login: Option<LoginFile>) -> Result<ClaudeCodeSession, TurnFailure> {
         let Ready { mut control, session_id, begun, .. } = ready;
@@ -180,12 +187,15 @@ impl<'a> Plan<'a> {
             }
         }
         let servers = self.servers.keys().cloned().collect();
-        Ok(ClaudeCodeSession::new(control, Running { session_id, servers, login, begun }))
+        Ok(ClaudeCodeSession::new(
+            control,
+            Running { session_id, servers, login, begun, checkpoint_data: self.checkpoint_data() },
+        ))
     }
 }
 
 /// What is told where a conversation goes on in a native session that knows nothing of it.
-pub(super) fn without_history() -> ChatEvent {
+pub(super) fn without_history(why: &str) -> ChatEvent {
     let message = "Claude Code goes on without the earlier turns of this conversation".to_owned();
-    EventKind::Warning { message, detail: Some("It no longer has this conversation".to_owned()), retry: None }.into()
+    EventKind::Warning { message, detail: Some(why.to_owned()), retry: None }.into()
 }

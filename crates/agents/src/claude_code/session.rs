@@ -28,6 +28,8 @@ pub(super) struct Running {
     pub(super) session_id: String,
     /// The MCP servers that the host selected.
     pub(super) servers: HashSet<String>,
+    /// What tells whether the native session can be taken up with another execution.
+    pub(super) checkpoint_data: Value,
     pub(super) login: Option<LoginFile>,
     /// The native session has had a turn, and can be resumed.
     pub(super) begun: bool,
@@ -227,8 +229,10 @@ impl AgentSession for ClaudeCodeSession {
 
     // Claude Code writes a session down with its first prompt.
     fn checkpoint(&self) -> Option<NativeCheckpoint> {
-        let provider_session_id = self.running.session_id.clone();
-        self.running.begun.then_some(NativeCheckpoint { provider_session_id, data: Value::Null })
+        self.running.begun.then(|| NativeCheckpoint {
+            provider_session_id: self.running.session_id.clone(),
+            data: self.running.checkpoint_data.clone(),
+        })
     }
 
     // What follows a result is of another turn.
