@@ -74,7 +74,7 @@ impl ClaudeCodeAdapter {
         let Opened::Ready(ready) = self.start(execution, &plan, &prepared, Native::fresh(), host).await.ok()? else {
             return None;
         };
-        self.spares.put((prepared.launch, plan.instructions), &host.host_id, ready).await;
+        self.spares.put((prepared.launch, plan.instructions), &host.host_id, *ready).await;
         self.catalog(execution)
     }
 
@@ -128,7 +128,7 @@ impl ClaudeCodeAdapter {
             return Ok(Box::new(session));
         }
         match self.start(execution, plan, &prepared, Native::fresh(), host).await? {
-            Opened::Ready(ready) => Ok(Box::new(plan.open(ready, prepared.login).await?)),
+            Opened::Ready(ready) => Ok(Box::new(plan.open(*ready, prepared.login).await?)),
             Opened::Unknown(failure) => Err(failure),
         }
     }
@@ -146,7 +146,7 @@ impl ClaudeCodeAdapter {
         let session = match self.start(execution, plan, &prepared, native, host).await? {
             Opened::Ready(mut ready) => {
                 ready.begun = true;
-                plan.open(ready, prepared.login).await?
+                plan.open(*ready, prepared.login).await?
             }
             Opened::Unknown(_) => self.anew(execution, plan, prepared, "It no longer has this conversation", host).await?,
         };
@@ -165,7 +165,7 @@ impl ClaudeCodeAdapter {
         match self.start(execution, plan, &prepared, Native::fresh(), host).await? {
             Opened::Ready(mut ready) => {
                 ready.control.keep(vec![open::without_history(why)]);
-                plan.open(ready, prepared.login).await
+                plan.open(*ready, prepared.login).await
             }
             Opened::Unknown(failure) => Err(failure),
         }

@@ -72,7 +72,7 @@ impl Started for Ready {
 /// What came of a start.
 #[derive(Debug)]
 pub(super) enum Opened {
-    Ready(Ready),
+    Ready(Box<Ready>),
     /// There is no native session of the id that was to be resumed.
     Unknown(TurnFailure),
 }
@@ -151,7 +151,8 @@ pub(super) async fn greet(mut control: Control, plan: &Plan<'_>, native: Native)
         control.keep(vec![EventKind::Warning { message, detail: None, retry: None }.into()]);
     }
     let catalog = Catalog::read(&answer);
-    Ok(Opened::Ready(Ready { control, session_id: native.session_id, catalog, begun: false }))
+    let ready = Ready { control, session_id: native.session_id, catalog, begun: false };
+    Ok(Opened::Ready(Box::new(ready)))
 }
 
 impl<'a> Plan<'a> {
