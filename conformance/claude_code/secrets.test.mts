@@ -1,8 +1,8 @@
-import { readFileSync, statSync } from "node:fs";
+import { existsSync, readFileSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { expect, onTestFinished, test } from "vitest";
 import { startHttpMcpServer } from "../mcp-server.mjs";
-import { processesWith } from "../processes.mjs";
+import { eventually, processesWith } from "../processes.mjs";
 import { refuse, respond, text } from "../server/messages.mjs";
 import { KEY, partsOf, play, send, toolsOf, type ModelServer, type Scene } from "../support.mjs";
 import { pathsUnder } from "../traps.mjs";
@@ -44,7 +44,7 @@ test("no secret stands in an argument, a file, an update or a record", async () 
   );
 
   const turn = await send(at);
-  await turn.first("tool_call", (update) => JSON.stringify(update).includes("touch running"));
+  await eventually("the command runs", () => existsSync(join(at.project, "running")));
   // While the agent, its servers and its command run.
   const seen = argumentsOf(at);
   const { writeFileSync } = await import("node:fs");

@@ -27,7 +27,7 @@ test("every call once, with what the provider counted", async () => {
 
   const steps = await at.session.usageSteps(turn.id);
   expect(calls(steps)).toMatchObject(made.map((call) => ({ ...step(call), operation: "chat_step", billable: true, model: { modelId: MODEL } })));
-  expect(ofKind(updates, "usage_step").map((update) => update.step)).toEqual(calls(steps));
+  expect(calls(ofKind(updates, "usage_step").map((update) => update.step))).toEqual(calls(steps));
   expect(turn.usage).toMatchObject({ inputTokens: 1400, cacheReadTokens: 1800, cacheWriteTokens: 200, outputTokens: 90 });
 });
 
