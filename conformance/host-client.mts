@@ -7,7 +7,7 @@ import { once } from "node:events";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { onTestFinished } from "vitest";
-import { kill, resolved, type AnyUpdate, type Scene } from "./support.mjs";
+import { kill, resolved, type AnyUpdate, type ModelServer, type Scene } from "./support.mjs";
 
 export interface HostProcess {
   pid: number;
@@ -33,7 +33,7 @@ export interface HostProcessOptions {
 
 type Line = { id: number; result?: unknown; error?: { code: string | null; message: string } } | { update: AnyUpdate } | { ended: TurnRecord };
 
-export async function startHostProcess(scene: Scene, { contract, native, sessionId }: HostProcessOptions): Promise<HostProcess> {
+export async function startHostProcess(scene: Scene<ModelServer>, { contract, native, sessionId }: HostProcessOptions): Promise<HostProcess> {
   const child = spawn(process.execPath, [join(import.meta.dirname, "host-process.mjs")], { stdio: ["pipe", "pipe", "inherit"] });
   const gone = once(child, "close");
   onTestFinished(() => {

@@ -19,7 +19,14 @@ export const KEY = "sk-conformance-fake-key-0123456789";
 // The home that `run.mjs` made for this run, before a test changes it.
 const runHome = homedir();
 
-export interface Scene {
+/** What a scene needs of the model server, whichever API it speaks. */
+export interface ModelServer {
+  /** What an agent takes as the API's base URL. */
+  baseUrl: string;
+  close(): Promise<void>;
+}
+
+export interface Scene<M extends ModelServer = ResponsesServer> {
   /** All that the test leaves on the disk is below it; every process of the test has it in its environment. */
   folder: string;
   /** The user's home. */
@@ -28,18 +35,20 @@ export interface Scene {
   project: string;
   databasePath: string;
   stateDir: string;
-  model: ResponsesServer;
+  model: M;
   traps: Traps;
 }
 
 /** A user with a home, a project and a model server. When the test is over, nothing of it is left. */
-export async function scene(): Promise<Scene> {
+export async function scene(): Promise<Scene>;
+export async function scene<M extends ModelServer>(start: () => Promise<M>): Promise<Scene<M>>;
+export async function scene(start: () => Promise<ModelServer> = startResponsesServer): Promise<Scene<ModelServer>> {
   if (process.env.CONFORMANCE !== "1") throw new Error("the real agents are driven by `npm run conformance`, in an environment of its own");
   const folder = realpathSync(mkdtempSync(join(runHome, "scene-")));
   const [home, project, state] = ["home", "project", "state"].map((name) => join(folder, name)) as [string, string, string];
   for (const path of [home, project, state]) mkdirSync(path);
   process.env.HOME = home;
-  const model = await startResponsesServer();
+  const model = await start();
   onTestFinished(async () => {
     process.env.HOME = runHome;
     await model.close();
@@ -58,7 +67,7 @@ export function kill(pid: number): void {
 }
 
 /** What a contract of the scene resolves to: the scripted model, and what the test adds. */
-export function resolved(scene: Scene, more: Partial<ResolvedExecution> = {}): ResolvedExecution {
+export function resolved(scene: Scene<ModelServer>, more: Partial<ResolvedExecution> = {}): ResolvedExecution {
   return { credential: { apiKey: KEY, baseUrl: scene.model.baseUrl }, ...more };
 }
 
@@ -69,7 +78,7 @@ export interface HostOptions extends Omit<NativeRuntimeOptions, "resolve"> {
 }
 
 /** A host on the scene's database that is closed when the test is over. */
-export async function openHost(scene: Scene, { resolved: more, ...native }: HostOptions = {}): Promise<ChatHost> {
+export async function openHost(scene: Scene<ModelServer>, { resolved: more, ...native }: HostOptions = {}): Promise<ChatHost> {
   const host = await createChatHost({
     ownerUserId: "owner",
     databasePath: scene.databasePath,
@@ -109,7 +118,7 @@ export interface Turn {
   ended: Promise<TurnRecord>;
 }
 
-export async function send({ session, execution }: Conversation, prompt: string | PromptInput = "Go on."): Promise<Turn> {
+export async function send({ session, execution }: Omit<Conversation, "host">, prompt: string | PromptInput = "Go on."): Promise<Turn> {
   return follow(await session.send({ execution, prompt: typeof prompt === "string" ? promptFromText(prompt) : prompt }));
 }
 
@@ -156,7 +165,7 @@ export function follow(stream: ChatTurnStream): Turn {
 }
 
 /** A turn that has run to its end. */
-export async function play(conversation: Conversation, prompt?: string | PromptInput): Promise<{ turn: TurnRecord; updates: AnyUpdate[]; parts: MessagePart[] }> {
+export async function play(conversation: Omit<Conversation, "host">, prompt?: string | PromptInput): Promise<{ turn: TurnRecord; updates: AnyUpdate[]; parts: MessagePart[] }> {
   const { ended, updates } = await send(conversation, prompt);
   const turn = await ended;
   return { turn, updates, parts: await partsOf(conversation.session, turn.id) };

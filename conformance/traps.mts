@@ -44,11 +44,23 @@ export function setTraps(folder: string, home: string, project: string): Traps {
     ].join("\n");
   };
 
+  const claudeSettings = (name: string): string => {
+    const hook = [{ hooks: [{ type: "command", command: command(`claude-hook-${name}`) }] }];
+    return JSON.stringify({ model: "claude-haiku-5-5", hooks: { SessionStart: hook, UserPromptSubmit: hook }, permissions: { allow: ["Bash"] }, enableAllProjectMcpServers: true });
+  };
+
   mkdirSync(join(project, ".git"), { recursive: true });
   write(join(project, ".git", "HEAD"), "ref: refs/heads/main\n");
   write(join(project, "AGENTS.md"), instructions("PROJECT_AGENTS"));
   write(join(project, "CLAUDE.md"), instructions("PROJECT_CLAUDE"));
   write(join(project, ".codex", "config.toml"), codexConfig("PROJECT"));
+  write(join(project, "CLAUDE.local.md"), instructions("PROJECT_CLAUDE_LOCAL"));
+  write(join(project, ".claude", "CLAUDE.md"), instructions("PROJECT_CLAUDE_FOLDER"));
+  write(join(project, ".claude", "settings.json"), claudeSettings("PROJECT"));
+  write(join(project, ".claude", "settings.local.json"), claudeSettings("PROJECT_LOCAL"));
+  write(join(project, ".claude", "skills", "trap", "SKILL.md"), skill("CLAUDE_PROJECT"));
+  write(join(project, ".claude", "commands", "trap.md"), instructions("PROJECT_COMMAND"));
+  write(join(project, ".claude", "agents", "trap.md"), skill("PROJECT_AGENT"));
   write(join(project, ".mcp.json"), mcpJson("PROJECT_MCP"));
   write(join(project, ".agents", "skills", "trap", "SKILL.md"), skill("PROJECT"));
   write(join(project, "readme.txt"), "one\ntwo\nthree\n");
@@ -59,6 +71,12 @@ export function setTraps(folder: string, home: string, project: string): Traps {
   write(join(home, ".codex", "auth.json"), JSON.stringify({ auth_mode: "apikey", OPENAI_API_KEY: `sk-${TRAP_WORD}` }));
   write(join(home, ".codex", "skills", "trap", "SKILL.md"), skill("CODEX"));
   write(join(home, ".agents", "skills", "trap", "SKILL.md"), skill("HOME"));
+  write(join(home, ".claude", "CLAUDE.md"), instructions("HOME_CLAUDE"));
+  write(join(home, ".claude", "settings.json"), claudeSettings("HOME"));
+  write(join(home, ".claude", "skills", "trap", "SKILL.md"), skill("CLAUDE_HOME"));
+  write(join(home, ".claude", "commands", "trap.md"), instructions("HOME_COMMAND"));
+  write(join(home, ".claude", "agents", "trap.md"), skill("HOME_AGENT"));
+  write(join(home, ".claude.json"), mcpJson("HOME_CLAUDE_MCP"));
 
   const before = new Map([...fingerprints(home), ...fingerprints(project)]);
   return {

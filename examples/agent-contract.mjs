@@ -1,7 +1,10 @@
 /** The model that an agent's demo turn runs with where none is named. */
-const MODELS = { codex: { providerId: "openai", modelId: "gpt-5.5" } };
+const MODELS = {
+  codex: { providerId: "openai", modelId: "gpt-5.5" },
+  claude_code: { providerId: "anthropic", modelId: "sonnet" },
+};
 /** The variable that holds a user's own key. */
-const KEYS = { codex: "OPENAI_API_KEY" };
+const KEYS = { codex: "OPENAI_API_KEY", claude_code: "ANTHROPIC_API_KEY" };
 
 export const demoAgents = Object.keys(MODELS);
 

@@ -109,6 +109,12 @@ pub trait AgentSession: Send + Sync + Debug {
     /// How long the stream must be silent after a turn's end before the turn is sealed, since agents send late words.
     fn quiet_window(&self) -> Duration;
 
+    /// Whether a turn runs that the agent has begun by itself, and whose end it will tell. Where it does not tell, such a turn is over
+    /// after a short silence.
+    fn tells_end(&self) -> bool {
+        false
+    }
+
     /// Sends the prompt. What the agent says to it comes from `next`.
     ///
     /// # Errors

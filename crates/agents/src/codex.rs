@@ -42,7 +42,7 @@ use std::time::Duration;
 pub(crate) struct CodexAdapter {
     options: Arc<AgentOptions>,
     processes: Processes,
-    spares: Arc<Spares>,
+    spares: Arc<Spares<Launch, Connection>>,
     /// What a Codex said of its models, by what decides which Codex it is.
     catalogs: Mutex<HashMap<String, Arc<Catalog>>>,
 }

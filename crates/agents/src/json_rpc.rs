@@ -1,36 +1,19 @@
 //! JSON-RPC with an agent over its pipes. Each side counts its own ids, so that an id alone says nothing: a message with a method
 //! is the sender's own, one without is an answer.
-//!
-//! Everything that passes is shown to the agent's normalizer in the order in which it passed.
 
-use crate::adapter::AgentMessage;
-use crate::frame::Frame;
-use crate::process::{AgentProcess, Exit};
+use crate::line_connection::LineConnection;
+use crate::process::AgentProcess;
 use crate::secrets::Secrets;
-use chat_grammar::event::{ChatEvent, ErrorEvent, EventKind, FinishReason, Side};
+use chat_grammar::event::ChatEvent;
 use chat_normalizers::Normalizer;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 use std::borrow::Cow;
-use std::collections::BTreeMap;
+use std::ops::{Deref, DerefMut};
 
 /// JSON-RPC's code for a method that is not known.
 pub(crate) const METHOD_NOT_FOUND: i64 = -32601;
-
-/// A message of the agent and what it means.
-#[derive(Debug)]
-pub(crate) struct Heard {
-    /// `None` for a line that was too long to be read.
-    pub(crate) line: Option<String>,
-    pub(crate) events: Vec<ChatEvent>,
-}
-
-impl Heard {
-    pub(crate) fn into_message(self, late: bool) -> AgentMessage {
-        AgentMessage { native: self.line, events: self.events, late }
-    }
-}
 
 /// What a line is.
 #[derive(Debug, Deserialize)]
@@ -71,31 +54,28 @@ pub(crate) enum CallError {
 /// A running agent that speaks JSON-RPC.
 #[derive(Debug)]
 pub(crate) struct Connection {
-    process: AgentProcess,
-    normalizer: Box<dyn Normalizer>,
-    secrets: Secrets,
+    lines: LineConnection,
     last_id: u64,
-    /// What was heard while an answer was waited for.
-    early: Vec<Heard>,
+}
+
+// What is no request is as on any line.
+impl Deref for Connection {
+    type Target = LineConnection;
+
+    fn deref(&self) -> &LineConnection {
+        &self.lines
+    }
+}
+
+impl DerefMut for Connection {
+    fn deref_mut(&mut self) -> &mut LineConnection {
+        &mut self.lines
+    }
 }
 
 impl Connection {
     pub(crate) fn new(process: AgentProcess, normalizer: Box<dyn Normalizer>, secrets: Secrets) -> Self {
-        Self { process, normalizer, secrets, last_id: 0, early: Vec::new() }
-    }
-
-    pub(crate) fn source(&self) -> &'static str {
-        self.normalizer.source()
-    }
-
-    /// The id of the agent's process.
-    pub(crate) fn pid(&self) -> u32 {
-        self.process.pid()
-    }
-
-    /// The variables that every process which this agent starts must carry.
-    pub(crate) fn marks(&self) -> &BTreeMap<String, String> {
-        self.process.marks()
+        Self { lines: LineConnection::new(process, normalizer, secrets), last_id: 0 }
     }
 
     /// Sends a request and gives its id.
@@ -128,130 +108,13 @@ impl Connection {
         let mut events = Vec::new();
         let id = self.request(method, params, &mut events);
         self.keep(events);
-        loop {
-            let heard = self.read().await;
-            if heard.is_empty() {
-                return Err(CallError::Ended);
-            }
-            let answer = heard.iter().filter_map(|heard| heard.line.as_deref()).find_map(|line| answer_to(id, line));
-            self.early.extend(heard);
-            if let Some(answer) = answer {
-                return answer;
-            }
-        }
+        self.wait_for(|line| answer_to(id, line)).await.unwrap_or(Err(CallError::Ended))
     }
 
     /// Refuses a request of the agent.
     pub(crate) fn refuse(&mut self, id: &RawValue, message: &str, out: &mut Vec<ChatEvent>) {
         let error = json!({ "code": METHOD_NOT_FOUND, "message": message });
         self.say(json!({ "id": id, "error": error }).to_string(), out);
-    }
-
-    /// Says a line: to the normalizer, then to the agent.
-    pub(crate) fn say(&mut self, line: String, out: &mut Vec<ChatEvent>) {
-        self.mean(&line, out);
-        self.send(line);
-    }
-
-    /// Takes what a line of ours means, before it is sent.
-    pub(crate) fn mean(&mut self, line: &str, out: &mut Vec<ChatEvent>) {
-        self.normalizer.push(line, Side::Host, out);
-    }
-
-    /// Sends a line whose meaning was taken.
-    pub(crate) fn send(&mut self, line: String) {
-        self.process.send(line);
-    }
-
-    /// The next messages, in order; empty once the agent's stream has ended. It may be dropped while it waits.
-    pub(crate) async fn hear(&mut self) -> Vec<Heard> {
-        if !self.early.is_empty() {
-            return std::mem::take(&mut self.early);
-        }
-        self.read().await
-    }
-
-    /// What is to be told with what is heard next.
-    pub(crate) fn keep(&mut self, events: Vec<ChatEvent>) {
-        if !events.is_empty() {
-            self.early.push(Heard { line: None, events });
-        }
-    }
-
-    /// Takes out what was heard of a failure that another way was found for, or that is told otherwise.
-    pub(crate) fn take_failure(&mut self) -> Option<ErrorEvent> {
-        let mut failure = None;
-        for heard in &mut self.early {
-            heard.events.retain(|event| match &event.kind {
-                EventKind::Error(error) => {
-                    failure = Some(error.clone());
-                    false
-                }
-                EventKind::Done { .. } => false,
-                _ => true,
-            });
-        }
-        failure
-    }
-
-    async fn read(&mut self) -> Vec<Heard> {
-        let frames = self.process.read().await;
-        frames.into_iter().map(|frame| self.understand(frame)).collect()
-    }
-
-    fn understand(&mut self, frame: Frame) -> Heard {
-        match frame {
-            Frame::Line { text, replaced } => {
-                if replaced {
-                    tracing::warn!(agent = self.source(), "invalid UTF-8 in a message was replaced");
-                }
-                let mut events = Vec::new();
-                self.normalizer.push(&text, Side::Agent, &mut events);
-                let line = if self.mask_failures(&mut events) { self.secrets.mask(&text).into_owned() } else { text };
-                Heard { line: Some(line), events }
-            }
-            Frame::TooLong { bytes } => {
-                tracing::warn!(agent = self.source(), bytes, "a message was too long to be read");
-                let kind = format!("oversized message of {bytes} bytes");
-                Heard { line: None, events: vec![EventKind::Unmapped { kind }.into()] }
-            }
-        }
-    }
-
-    /// Providers repeat a key that they refuse. True where there was something that may hold one.
-    fn mask_failures(&self, events: &mut [ChatEvent]) -> bool {
-        let mut masked = false;
-        for event in events {
-            let message = match &mut event.kind {
-                EventKind::Error(error) => &mut error.message,
-                EventKind::Warning { message, detail, .. } => {
-                    if let Some(detail) = detail {
-                        *detail = self.secrets.mask(detail).into_owned();
-                    }
-                    message
-                }
-                _ => continue,
-            };
-            *message = self.secrets.mask(message).into_owned();
-            masked = true;
-        }
-        masked
-    }
-
-    /// Closes what the agent left open when it ended.
-    pub(crate) fn finish(&mut self, reason: FinishReason, out: &mut Vec<ChatEvent>) {
-        self.normalizer.finish(reason, out);
-    }
-
-    /// How the agent's process ended, and the end of what it wrote to stderr, without secrets.
-    pub(crate) async fn exit(&mut self) -> (Exit, String) {
-        let exit = self.process.exited().await;
-        (exit, self.secrets.mask(&self.process.stderr_tail()).into_owned())
-    }
-
-    /// Ends the agent and all that it started.
-    pub(crate) async fn end(&mut self) {
-        self.process.end().await;
     }
 }
 

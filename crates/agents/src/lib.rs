@@ -1,11 +1,13 @@
 //! One adapter an agent behind one trait. The session core knows agents only through it.
 
 mod adapter;
+mod claude_code;
 mod codex;
 mod environment;
 mod frame;
 mod home;
 mod json_rpc;
+mod line_connection;
 mod locate;
 mod process;
 mod recorder;

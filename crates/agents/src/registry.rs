@@ -1,6 +1,7 @@
 //! The agents of this version, one line each.
 
 use crate::adapter::Adapter;
+use crate::claude_code::ClaudeCodeAdapter;
 use crate::codex::CodexAdapter;
 use crate::process::Processes;
 use crate::replay::ReplayAdapter;
@@ -113,6 +114,7 @@ impl Adapters {
     pub fn new(options: AgentOptions) -> Self {
         let (options, processes) = (Arc::new(options), Processes::default());
         let adapters: Vec<(_, Arc<dyn Adapter>)> = vec![
+            ("claude_code", Arc::new(ClaudeCodeAdapter::new(Arc::clone(&options), processes.clone()))),
             ("codex", Arc::new(CodexAdapter::new(Arc::clone(&options), processes.clone()))),
             ("replay", Arc::new(ReplayAdapter::new(options))),
         ];

@@ -3,7 +3,6 @@
 use crate::json_rpc::{CallError, Connection};
 use chat_grammar::event::FailureClass;
 use chat_grammar::records::TurnFailure;
-use serde_json::json;
 
 /// The failure of a request that was to open a session.
 pub(super) async fn of_call(connection: &mut Connection, error: CallError) -> TurnFailure {
@@ -23,15 +22,5 @@ pub(super) async fn of_call(connection: &mut Connection, error: CallError) -> Tu
 
 /// The failure of a turn whose agent is gone.
 pub(super) async fn of_exit(connection: &mut Connection, when: &str) -> TurnFailure {
-    let (exit, stderr) = connection.exit().await;
-    let how = match (exit.code, exit.signal) {
-        (_, Some(signal)) => format!("was ended by signal {signal}"),
-        (Some(code), None) => format!("ended with exit code {code}"),
-        (None, None) => "ended".to_owned(),
-    };
-    let last_words = stderr.lines().rev().find(|line| !line.trim().is_empty()).map(|line| format!(": {}", line.trim()));
-    let message = format!("Codex {how} {when}{}", last_words.unwrap_or_default());
-    let mut failure = TurnFailure::new(FailureClass::Transport, "agent_exited", message, true);
-    failure.native = Some(json!({ "exitCode": exit.code, "signal": exit.signal, "stderr": stderr }));
-    failure
+    connection.exit_failure("Codex", when).await
 }

@@ -148,7 +148,7 @@ impl Driver {
     async fn wait_in_turn(&mut self, pump: &TurnPump, mode: &Mode, quiet: Option<Duration>) -> TurnWake {
         let Some(agent) = &mut self.agent else { return TurnWake::Quiet };
         let limits = Limits::new(pump, mode, &self.core.options);
-        let quiet = quiet.filter(|_| pump.requests().is_empty());
+        let quiet = quiet.filter(|_| pump.requests().is_empty() && !agent.session.tells_end());
         tokio::select! {
             biased;
             command = self.commands.recv() => TurnWake::Command(command),

@@ -1,0 +1,152 @@
+import { mkdirSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { expect, onTestFinished, test } from "vitest";
+import { respond, text } from "../server/messages.mjs";
+import { failure, play } from "../support.mjs";
+import { claude, claudeScene, contract, FAST_MODEL, host, messageText, systemText } from "./support.mjs";
+
+const INSTRUCTIONS = "Speak like a lighthouse keeper.";
+
+test("instructions go to the system field, and nowhere else", async () => {
+  const { model, ...conversation } = await claude({ resolved: { instructions: INSTRUCTIONS } });
+  model.queue(respond([text("Aye.")]), respond([text("Aye again.")]));
+
+  await play(conversation, "Hello.");
+  await play(conversation, "Hello again.");
+
+  expect(model.requests).toHaveLength(2);
+  for (const request of model.requests) {
+    expect(systemText(request).split(INSTRUCTIONS)).toHaveLength(2);
+    expect(messageText(request, "user")).not.toContain(INSTRUCTIONS);
+  }
+});
+
+test("effort and speed stand in the request", async () => {
+  const settings = [{ configId: "reasoning", value: "high" }, { configId: "speed", value: "fast" }];
+  const { model, ...conversation } = await claude({}, { modelId: FAST_MODEL, settings });
+  model.queue(respond([text("Quick.")]));
+
+  await play(conversation);
+
+  expect(model.requests[0]!.body.output_config?.effort).toBe("high");
+  expect(model.requests[0]!.body.speed).toBe("fast");
+});
+
+test("without settings the request names no speed", async () => {
+  const { model, ...conversation } = await claude();
+  model.queue(respond([text("As usual.")]));
+
+  await play(conversation);
+
+  expect(model.requests[0]!.body).not.toHaveProperty("speed");
+});
+
+test("a budget for thoughts stands in the request", async () => {
+  const { model, ...conversation } = await claude({}, { modelId: "claude-sonnet-4-5", settings: [{ configId: "thinking", value: "4000" }] });
+  model.queue(respond([text("Thought.")]));
+
+  await play(conversation);
+
+  expect(model.requests[0]!.body.thinking).toMatchObject({ type: "enabled", budget_tokens: 4000 });
+});
+
+test.each([
+  ["effort", { settings: [{ configId: "reasoning", value: "high" }] }],
+  ["model", { modelId: FAST_MODEL }],
+])("another %s: the same session goes on", async (_, changes) => {
+  const { model, ...at } = await claude();
+  model.queue(respond([text("First answer.")]), respond([text("Second answer.")]));
+  await play(at, "First question.");
+
+  const other = contract(at, changes);
+  const execution = await at.host.chat.prepareExecution("other", other);
+  const { turn } = await play({ ...at, execution }, "Second question.");
+
+  expect(turn.status).toBe("completed");
+  expect(model.requests[1]!.body.model).toBe(other.model.modelId);
+  expect(model.requests[1]!.text).toContain("First answer.");
+});
+
+test.each([
+  ["an effort that the model does not have", { settings: [{ configId: "reasoning", value: "enormous" }] }, "model.settings[0].value"],
+  ["a speed that the model does not have", { settings: [{ configId: "speed", value: "fast" }] }, "model.settings[0].value"],
+  ["a setting that Claude Code does not have", { settings: [{ configId: "temperature", value: "0.5" }] }, "model.settings[0].configId"],
+])("%s is refused before anything is sent", async (_, changes, path) => {
+  const at = await claudeScene();
+  const { chat } = await host(at);
+
+  const error = await failure(chat.prepareExecution("execution", contract(at, changes)));
+
+  expect(error).toMatchObject({ name: "ExecutionError", code: "UNSUPPORTED_EXECUTION_INPUT", path });
+  expect(at.model.requests).toEqual([]);
+});
+
+test("a folder that is not there is refused before anything is sent", async () => {
+  const at = await claudeScene();
+  const { chat } = await host(at);
+
+  const error = await failure(chat.prepareExecution("execution", contract({ project: `${at.project}/nowhere` })));
+
+  expect(error).toMatchObject({ name: "ExecutionError", code: "UNSUPPORTED_EXECUTION_INPUT", path: "cwd.path" });
+});
+
+test("platform without what it stands for is refused", async () => {
+  const at = await claudeScene();
+  const { chat } = await host(at, { resolve: () => ({}) });
+
+  const error = await failure(chat.prepareExecution("execution", contract(at, { auth: { mode: "platform" } })));
+
+  expect(error).toMatchObject({ name: "ExecutionError", code: "UNSUPPORTED_EXECUTION_INPUT" });
+  expect(error.path).toMatch(/^auth/);
+});
+
+test("a part of the prompt that Claude Code cannot take is refused before anything is sent", async () => {
+  const { model, session, execution } = await claude();
+  const parts = [{ type: "text" as const, text: "Listen." }, { type: "audio" as const, data: "UklGRg==", mimeType: "audio/wav" }];
+
+  const error = await failure(session.send({ execution, prompt: { parts } }));
+
+  expect(error).toMatchObject({ name: "PromptError", code: "UNSUPPORTED_PROMPT_PART", part: 1 });
+  expect(model.requests).toEqual([]);
+  expect(await session.messages()).toEqual([]);
+});
+
+test("platform uses what the contract resolves to", async () => {
+  const { model, ...conversation } = await claude({}, { auth: { mode: "platform", bindingId: "platform" } });
+  model.queue(respond([text("Hello.")]));
+  expect((await play(conversation)).turn.status).toBe("completed");
+});
+
+test("a subscription uses the login, whatever key the host has", async () => {
+  const at = await claudeScene();
+  const loginHome = join(at.folder, "login");
+  mkdirSync(loginHome);
+  const claudeAiOauth = { accessToken: "login-token-0123456789", refreshToken: "refresh-0123456789", expiresAt: Date.now() + 86_400_000, scopes: ["user:inference"], subscriptionType: "pro" };
+  writeFileSync(join(loginHome, ".credentials.json"), JSON.stringify({ claudeAiOauth }));
+  process.env.ANTHROPIC_API_KEY = "sk-of-the-host-0123456789";
+  onTestFinished(() => {
+    delete process.env.ANTHROPIC_API_KEY;
+  });
+  const { chat } = await host(at, { resolve: () => ({ credential: { loginHome, baseUrl: at.model.baseUrl } }) });
+  const execution = await chat.prepareExecution("execution", contract(at, { auth: { mode: "subscription" } }));
+  const session = await chat.startSession({ execution });
+  at.model.queue(respond([text("Hello.")]));
+
+  const turn = await session.send({ execution, prompt: { parts: [{ type: "text", text: "Hi." }] } });
+
+  expect(await turn.completion).toMatchObject({ status: "completed" });
+  expect(at.model.requests[0]!.headers.authorization).toBe("Bearer login-token-0123456789");
+  expect(at.model.requests[0]!.headers).not.toHaveProperty("x-api-key");
+});
+
+test("a subscription without a login fails before anything is sent", async () => {
+  const at = await claudeScene();
+  const { chat } = await host(at, { resolve: () => ({ credential: { loginHome: join(at.folder, "nobody"), baseUrl: at.model.baseUrl } }) });
+  const execution = await chat.prepareExecution("execution", contract(at, { auth: { mode: "subscription" } }));
+  const session = await chat.startSession({ execution });
+
+  const turn = await session.send({ execution, prompt: { parts: [{ type: "text", text: "Hi." }] } });
+
+  expect(await turn.completion).toMatchObject({ status: "failed", error: { class: "auth", reason: "login_required" } });
+  expect(at.model.requests).toEqual([]);
+});
