@@ -118,7 +118,7 @@ export interface Turn {
   ended: Promise<TurnRecord>;
 }
 
-export async function send({ session, execution }: Omit<Conversation, "host">, prompt: string | PromptInput = "Go on."): Promise<Turn> {
+export async function send({ session, execution }: Partial<Conversation> & Omit<Conversation, "host">, prompt: string | PromptInput = "Go on."): Promise<Turn> {
   return follow(await session.send({ execution, prompt: typeof prompt === "string" ? promptFromText(prompt) : prompt }));
 }
 
@@ -165,7 +165,7 @@ export function follow(stream: ChatTurnStream): Turn {
 }
 
 /** A turn that has run to its end. */
-export async function play(conversation: Omit<Conversation, "host">, prompt?: string | PromptInput): Promise<{ turn: TurnRecord; updates: AnyUpdate[]; parts: MessagePart[] }> {
+export async function play(conversation: Partial<Conversation> & Omit<Conversation, "host">, prompt?: string | PromptInput): Promise<{ turn: TurnRecord; updates: AnyUpdate[]; parts: MessagePart[] }> {
   const { ended, updates } = await send(conversation, prompt);
   const turn = await ended;
   return { turn, updates, parts: await partsOf(conversation.session, turn.id) };

@@ -2,7 +2,7 @@
 // recovered, nothing that was started is left.
 import { expect, test } from "vitest";
 import { eventually, processesWith } from "../processes.mjs";
-import { respond, text } from "../server/messages.mjs";
+import { respond } from "../server/messages.mjs";
 import { kill } from "../support.mjs";
 import { claudeScene, hostProcess, shell } from "./support.mjs";
 
@@ -31,7 +31,7 @@ test(`${String(TURNS)} turns that are interrupted or killed leave no process`, {
   at.model.otherwise(() => {
     turn += 1;
     // One in the foreground, and one that the shell leaves behind.
-    return respond([shell(`sleep 604.${String(turn)} & sleep 605.${String(turn)}; true`), ]);
+    return respond([shell(`touch begun; sleep 604.${String(turn)} & sleep 605.${String(turn)}; true`)]);
   });
   const ours = (text: string) => processesWith(at.folder).filter((running) => running.arguments[0] === "sleep" && running.arguments[1] === text);
   const seen = new Set<string>();

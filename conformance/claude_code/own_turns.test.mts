@@ -39,7 +39,13 @@ async function withBackground(): Promise<ClaudeScene & Omit<Conversation, "host"
   const { turn, parts } = await play(conversation, "Run it.");
   expect(turn).toMatchObject({ status: "completed", origin: "host" });
   expect(textOf(parts)).toBe("It runs.");
-  return { ...conversation, own, go: () => void writeFileSync(join(at.project, "go"), "") };
+  return {
+    ...conversation,
+    own,
+    go: () => {
+      writeFileSync(join(at.project, "go"), "");
+    },
+  };
 }
 
 async function endOf({ own, session }: { own: TurnRecord[] } & Pick<Conversation, "session">): Promise<{ turn: TurnRecord; said: string }> {
