@@ -135,8 +135,8 @@ fn arguments(contract: &ExecutionContract, settings: &Settings) -> Vec<String> {
         "--thinking-display=summarized",
     ];
     let mut arguments: Vec<String> = fixed.map(str::to_owned).to_vec();
-    arguments.extend(["--permission-mode".to_owned(), permission_mode(contract.permission_mode, is_root()).to_owned()]);
-    arguments.extend(["--model".to_owned(), contract.model.model_id.clone()]);
+    arguments.push(format!("--permission-mode={}", permission_mode(contract.permission_mode, is_root())));
+    arguments.push(format!("--model={}", contract.model.model_id));
     arguments.extend(settings.arguments());
     arguments
 }

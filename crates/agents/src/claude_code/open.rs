@@ -43,9 +43,9 @@ impl Native {
         Self { session_id: session_id.to_owned(), resumed: true }
     }
 
-    fn arguments(&self) -> [String; 2] {
+    fn argument(&self) -> String {
         let option = if self.resumed { "--resume" } else { "--session-id" };
-        [option.to_owned(), self.session_id.clone()]
+        format!("{option}={}", self.session_id)
     }
 }
 
@@ -96,7 +96,7 @@ pub(super) async fn spawn(
     host: &HostContext,
 ) -> Result<Control, TurnFailure> {
     let mut launch = launch.clone();
-    launch.args.extend(native.arguments());
+    launch.args.push(native.argument());
     let secrets = secrets(&launch, plan);
     let recorder = options.record.as_ref().and_then(|record| {
         let details = json!({ "cwd": launch.cwd });

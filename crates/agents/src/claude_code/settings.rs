@@ -64,19 +64,19 @@ impl Settings {
         Ok(settings)
     }
 
-    /// The arguments that apply them.
+    /// The arguments that apply them. Each is one word with its value, so that no value is taken for an option.
     pub(super) fn arguments(&self) -> Vec<String> {
         let mut arguments = Vec::new();
         if let Some(effort) = &self.effort {
-            arguments.extend(["--effort".to_owned(), effort.value.clone()]);
+            arguments.push(format!("--effort={}", effort.value));
         }
         if self.speed.is_some() {
-            arguments.extend(["--settings".to_owned(), r#"{"fastMode":true}"#.to_owned()]);
+            arguments.push(r#"--settings={"fastMode":true}"#.to_owned());
         }
         match self.thinking {
-            Some((Thinking::Adaptive, _)) => arguments.extend(["--thinking".to_owned(), "adaptive".to_owned()]),
-            Some((Thinking::Disabled, _)) => arguments.extend(["--thinking".to_owned(), "disabled".to_owned()]),
-            Some((Thinking::Budget(tokens), _)) => arguments.extend(["--max-thinking-tokens".to_owned(), tokens.to_string()]),
+            Some((Thinking::Adaptive, _)) => arguments.push("--thinking=adaptive".to_owned()),
+            Some((Thinking::Disabled, _)) => arguments.push("--thinking=disabled".to_owned()),
+            Some((Thinking::Budget(tokens), _)) => arguments.push(format!("--max-thinking-tokens={tokens}")),
             None => {}
         }
         arguments

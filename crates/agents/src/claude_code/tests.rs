@@ -45,7 +45,7 @@ fn checked(model_id: &str, config_id: &str, value: &str) -> Result<Settings> {
 
 #[test]
 fn settings_are_checked_against_what_the_model_offers() {
-    assert_eq!(checked("opus", "reasoning", "high").unwrap().arguments(), ["--effort", "high"]);
+    assert_eq!(checked("opus", "reasoning", "high").unwrap().arguments(), ["--effort=high"]);
     let refused = checked("claude-haiku-5-5", "reasoning", "high").unwrap_err();
     assert_eq!((refused.code, path(&refused)), (ErrorCode::UnsupportedExecutionInput, "model.settings[0].value"));
     // A model that only the provider knows may have any effort that some model has.
@@ -53,11 +53,11 @@ fn settings_are_checked_against_what_the_model_offers() {
     assert!(checked("unheard-of", "reasoning", "bogus").is_err());
 
     assert_eq!(checked("haiku", "speed", "standard").unwrap().arguments(), [""; 0]);
-    assert_eq!(checked("opus", "speed", "fast").unwrap().arguments(), ["--settings", r#"{"fastMode":true}"#]);
+    assert_eq!(checked("opus", "speed", "fast").unwrap().arguments(), [r#"--settings={"fastMode":true}"#]);
     assert!(checked("haiku", "speed", "fast").is_err());
     assert!(checked("opus", "speed", "ludicrous").is_err());
 
-    assert_eq!(checked("haiku", "thinking", "4000").unwrap().arguments(), ["--max-thinking-tokens", "4000"]);
+    assert_eq!(checked("haiku", "thinking", "4000").unwrap().arguments(), ["--max-thinking-tokens=4000"]);
     assert!(checked("haiku", "thinking", "disabled").is_ok());
     assert!(checked("opus", "thinking", "disabled").is_err());
     assert!(checked("opus", "thinking", "0").is_err());
