@@ -165,14 +165,27 @@ export interface NativeBatch {
   source: string
 }
 
+/** Updates as parts: five numbers an update. */
+export interface NativeUpdateParts {
+  /**
+   * An update's form; the place of its id; the place of its text's block, and where the text begins and ends there, in UTF-16
+   * units. Form 6 is an update that stands in `whole`, in their order.
+   */
+  items: Uint32Array
+  ids: Array<string>
+  blocks: Array<string>
+  /** A JSON array. */
+  whole: string
+}
+
 /** Validates a contract and returns it; throws `INVALID_EXECUTION_CONTRACT` with the path of the field at fault. */
 export declare function normalizeExecutionContract(contractJson: string): string
 
 /** Checks a prompt and returns it; throws `INVALID_PROMPT` naming the block and the field at fault. */
 export declare function normalizePrompt(promptJson: string): string
 
-/** The ACP updates of a whole recording, as a JSON array; throws `INVALID_OPTIONS` for an agent that is not known. */
-export declare function normalizeRecording(harness: string, ndjson: Uint8Array): string
+/** The ACP updates of a whole recording; throws `INVALID_OPTIONS` for an agent that is not known. */
+export declare function normalizeRecording(harness: string, ndjson: Uint8Array): NativeUpdateParts
 
 /** A record from counts in any known spelling; `context_json` is an object of members that are known better. */
 export declare function normalizeUsage(inputJson: string, contextJson: string): string

@@ -3,7 +3,8 @@ import { lazyNative } from "./native-message.js";
 import { type NativeBatch, type NativePiece, type NativePlace, PieceForm } from "./native.js";
 
 const NO_BYTES = Buffer.alloc(0);
-const REASONING = {
+/** How much of its reasoning an agent shows, by form. */
+export const REASONING = {
   [PieceForm.FullReasoning]: "full",
   [PieceForm.ReasoningSummary]: "summary",
   [PieceForm.RedactedReasoning]: "redacted",

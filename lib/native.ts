@@ -22,7 +22,7 @@ export interface NativeBinding {
     /** Behind an agent's per-message function; `alone` where it reads one message only. */
     perMessage(harness: string, alone: boolean): NativeNormalizer;
   };
-  normalizeRecording(harness: string, ndjson: Uint8Array): string;
+  normalizeRecording(harness: string, ndjson: Uint8Array): NativeUpdateParts;
   describeCodexItem(itemJson: string): string;
   codexErrorMessage(errorJson: string): string | null;
   toSessionUpdates(eventJson: string): string;
@@ -127,6 +127,22 @@ export interface NativeBatch {
   /** Where the native messages of pieces come from. */
   source: string;
 }
+
+/** Updates of no turn, of which nearly all are nothing but a piece of text. */
+export interface NativeUpdateParts {
+  /**
+   * Five numbers an update: its `PieceForm`; the place of its id in `ids`; the place of its text's block in `blocks`, and where
+   * the text begins and ends there. `WHOLE_UPDATE` in the first is the next update of `whole`.
+   */
+  items: Uint32Array;
+  ids: string[];
+  blocks: string[];
+  /** A JSON array. */
+  whole: string;
+}
+
+/** In the place of a `PieceForm`: an update that is more than a piece of text. */
+export const WHOLE_UPDATE = 6;
 
 export interface NativeCatalog {
   asOf(): string;

@@ -6,6 +6,7 @@ import type { ChatEvent } from "./events.js";
 import { Hidden } from "./hidden.js";
 import { messageText } from "./message-text.js";
 import { binding, type NativeNormalizer } from "./native.js";
+import { updatesOf } from "./update-parts.js";
 import type { SessionUpdate } from "./sdk.js";
 
 export * from "./codex-items.js";
@@ -76,7 +77,7 @@ export function normalizeRecording(harness: Harness, ndjson: string | Uint8Array
   const bytes = typeof ndjson === "string" ? Buffer.from(ndjson) : ndjson;
   if (!isUint8Array(bytes)) throw invalidOption("ndjson", expected("a string or a Uint8Array", ndjson));
   const native = binding();
-  return JSON.parse(lifted(() => native.normalizeRecording(name, bytes))) as Array<SessionUpdate | ChatExtensionUpdate>;
+  return updatesOf(lifted(() => native.normalizeRecording(name, bytes)));
 }
 
 type PerMessage = (message: unknown, providerSessionId: string | null, state?: object) => ChatEvent[];

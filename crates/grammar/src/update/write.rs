@@ -99,7 +99,7 @@ fn write_piece(update: &Update, at: i64, buffer: &mut Vec<u8>) -> Option<Piece> 
 
 impl PieceForm {
     /// The form of an update that has nothing beside what its form has.
-    fn of(update: &SessionUpdate, extra: &Extra) -> Option<Self> {
+    pub fn of(update: &SessionUpdate, extra: &Extra) -> Option<Self> {
         let Extra { parent_tool_call_id: None, reasoning, mcp: None, delta, compaction: None, init: None, retry: None, .. } =
             extra
         else {

@@ -1,5 +1,6 @@
 //! ACP updates without a place in a turn: what a recording or a single event means.
 
+use super::batch::{PartsBuilder, UpdateParts};
 use super::read::{self, Fault};
 use crate::{Options, normalizer, recording};
 use chat_grammar::acp::{SessionUpdate, ToolCallId};
@@ -10,19 +11,36 @@ use serde_json::{Map, Value, json};
 /// What a whole recording means, as a JSON array of updates; `None` for an agent that this crate does not know. Invalid UTF-8
 /// is replaced, what is no line of a recording left out. What the recording leaves open is closed.
 pub fn recording_updates(harness: &str, ndjson: &[u8]) -> Option<String> {
+    let mut writer = Writer::new("");
+    read_recording(harness, ndjson, |event| writer.push(event))?;
+    Some(writer.end())
+}
+
+/// The same updates as parts.
+pub fn recording_parts(harness: &str, ndjson: &[u8]) -> Option<UpdateParts> {
+    let mut mapper = UpdateMapper::new("", "");
+    let mut parts = PartsBuilder::default();
+    let mut updates = Vec::new();
+    read_recording(harness, ndjson, |event| {
+        mapper.push(event, &mut updates);
+        updates.drain(..).for_each(|update| parts.push(update));
+    })?;
+    Some(parts.finish())
+}
+
+fn read_recording(harness: &str, ndjson: &[u8], mut take: impl FnMut(ChatEvent)) -> Option<()> {
     let ndjson = String::from_utf8_lossy(ndjson);
     let mut normalizer = normalizer(harness, Options::default())?;
-    let mut writer = Writer::new("");
     let mut events = Vec::new();
     for line in ndjson.lines().filter_map(recording::line) {
         if let Some(side) = line.channel.side() {
             normalizer.push(&line.text, side, &mut events);
-            events.drain(..).for_each(|event| writer.push(event));
+            events.drain(..).for_each(&mut take);
         }
     }
     normalizer.finish(FinishReason::End, &mut events);
-    events.drain(..).for_each(|event| writer.push(event));
-    Some(writer.end())
+    events.drain(..).for_each(take);
+    Some(())
 }
 
 /// The updates of one event in its public JSON form, as a JSON array.
@@ -73,7 +91,7 @@ impl Writer {
 }
 
 /// The update's JSON. `_meta.amalgm` holds what the event says, and is left out where it says nothing.
-fn text(mut update: Update) -> String {
+pub(super) fn text(mut update: Update) -> String {
     if let Body::Extension(body) = &mut update.body {
         without_turn(body);
     }
