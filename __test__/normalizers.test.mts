@@ -64,9 +64,41 @@ test("a recording crosses as text or as bytes, and says what its events say", ()
 test.each<Harness>(["acp", "claude_code", "codex", "cursor", "opencode", "pi"])("all recordings of %s are read", (harness) => {
   const folder = join(root, "fixtures", "recordings", harness);
   const names = readdirSync(folder).filter((name) => name.endsWith(".ndjson"));
-  const counts = names.map((name) => normalizeRecording(harness, readFileSync(join(folder, name))).length);
+  const counts = names.map((name) => {
+    const recording = readFileSync(join(folder, name));
+    const updates = normalizeRecording(harness, recording);
+    expect(updates.flatMap(words)).toEqual(eventsOf(harness, recording).flatMap(toSessionUpdates).flatMap(words));
+    return updates.length;
+  });
   expect(counts.filter((count) => count > 0).length).toBeGreaterThan(names.length / 2);
 });
+
+/** All events of a recording, one message at a time. */
+function eventsOf(harness: Harness, recording: Buffer): ChatEvent[] {
+  const normalizer = new Normalizer(harness);
+  const lines = recording.toString().split("\n").filter((line) => line.startsWith('{"i"')).map((line) => JSON.parse(line) as Message);
+  const sides: Partial<Record<string, "agent" | "host">> = { stdin: "host", "http-req": "host", stdout: "agent", "http-res": "agent", sse: "agent" };
+  const events = lines.flatMap(({ ch, msg }) => (sides[ch] === undefined ? [] : normalizer.push(msg, sides[ch])));
+  return [...events, ...normalizer.finish()];
+}
+
+/** What a reader sees of an update: its text, or its tool call with input and output. */
+function words(update: ReturnType<typeof normalizeRecording>[number]): unknown[] {
+  switch (update.sessionUpdate) {
+    case "agent_message_chunk":
+    case "agent_thought_chunk":
+      return [[update.sessionUpdate, update.messageId, update.content]];
+    case "tool_call":
+    case "tool_call_update": {
+      const { toolCallId, status, content, rawInput, rawOutput } = update;
+      const { delta, truncated } = (update._meta as { amalgm?: { delta?: unknown; truncated?: unknown } } | undefined)?.amalgm ?? {};
+      // What is too long to repeat is shortened only where the stream is known.
+      return [[toolCallId, status, delta, ...(truncated === undefined ? [content, rawInput, rawOutput] : [])]];
+    }
+    default:
+      return [];
+  }
+}
 
 describe("a normalizer", () => {
   test("takes values, texts and bytes alike", () => {

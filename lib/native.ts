@@ -137,7 +137,10 @@ export interface NativeUpdateParts {
   items: Uint32Array;
   ids: string[];
   blocks: string[];
-  /** A JSON array. */
+  /**
+   * A JSON array. An update whose long texts stand in blocks is an array: the update, and four members a text: the path of the
+   * empty string that stands for it, its block, and where it begins and ends there.
+   */
   whole: string;
 }
 

@@ -4,7 +4,7 @@ use crate::error::{json, parse, to_napi};
 use chat_grammar::event::{FinishReason, Side};
 use chat_grammar::{ChatError, ErrorCode};
 use chat_normalizers::Options;
-use chat_normalizers::public::{JsonNormalizer, UpdateParts, recording_parts};
+use chat_normalizers::public::{JsonNormalizer, UpdateParts, recording_updates};
 use napi::bindgen_prelude::{Either, Latin1String, Uint8Array, Uint32Array, Utf16String};
 use napi_derive::napi;
 use serde_json::Value;
@@ -93,7 +93,7 @@ fn engine_text(text: String) -> Either<Latin1String, Utf16String> {
 /// The ACP updates of a whole recording; throws `INVALID_OPTIONS` for an agent that is not known.
 #[napi(catch_unwind)]
 pub fn normalize_recording(harness: String, ndjson: Uint8Array) -> napi::Result<NativeUpdateParts> {
-    recording_parts(&harness, &ndjson).map(NativeUpdateParts::from).ok_or_else(|| unknown(&harness))
+    recording_updates(&harness, &ndjson).map(NativeUpdateParts::from).ok_or_else(|| unknown(&harness))
 }
 
 /// What an item of Codex is to a reader: `{tool, name, title, detail, input, output, error?}`.

@@ -1,10 +1,13 @@
 //! The updates of a whole recording in the form in which JavaScript makes objects of them fastest.
 
+use super::long_texts::{LongText, take_long_texts};
 use super::updates::text;
-use chat_grammar::acp::{ContentBlock, SessionUpdate};
-use chat_grammar::event::Visibility;
-use chat_grammar::update::{Body, PieceForm, Update};
+use chat_grammar::acp::SessionUpdate;
+use chat_grammar::event::{ChatEvent, EventKind, Visibility};
+use chat_grammar::update::{Body, PieceForm, Update, UpdateMapper};
+use serde_json::Value;
 use std::collections::HashMap;
+use std::fmt::Write as _;
 
 /// A text is cut from its block without a copy and keeps it alive, so that blocks are small: in bytes.
 const BLOCK: usize = 256 * 1024;
@@ -19,14 +22,19 @@ pub struct UpdateParts {
     pub ids: Vec<String>,
     /// Texts, one behind the other.
     pub blocks: Vec<String>,
-    /// A JSON array of the updates that are more than a piece of text.
+    /// A JSON array of the updates that are more than a piece of text. One whose long texts stand in blocks is an array: the update,
+    /// and four members a text: the path of the empty string that stands for it, its block, its beginning and its end.
     pub whole: String,
 }
 
+const TEXT: u32 = 0;
+const TOOL_OUTPUT: u32 = 1;
 const WHOLE: u32 = 6;
 
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct PartsBuilder {
+    mapper: UpdateMapper,
+    updates: Vec<Update>,
     parts: UpdateParts,
     places: HashMap<String, u32>,
     last_id: u32,
@@ -35,19 +43,59 @@ pub(super) struct PartsBuilder {
 }
 
 impl PartsBuilder {
-    pub(super) fn push(&mut self, update: Update) {
-        match piece(&update) {
-            Some((form, text, id)) => {
-                let id = self.id(id);
-                let (block, start, end) = self.text(text);
-                self.parts.items.extend([form, id, block, start, end]);
-            }
+    pub(super) fn new() -> Self {
+        Self {
+            mapper: UpdateMapper::new("", ""),
+            updates: Vec::new(),
+            parts: UpdateParts::default(),
+            places: HashMap::new(),
+            last_id: 0,
+            block_length: 0,
+        }
+    }
+
+    pub(super) fn push(&mut self, event: ChatEvent) {
+        match piece(&event) {
+            Some((form, text, id)) => self.push_piece(form, text, id),
             None => {
-                self.parts.items.extend([WHOLE, 0, 0, 0, 0]);
-                self.parts.whole.push(if self.parts.whole.is_empty() { '[' } else { ',' });
-                self.parts.whole.push_str(&text(update));
+                let mut updates = std::mem::take(&mut self.updates);
+                self.mapper.push(event, &mut updates);
+                for update in updates.drain(..) {
+                    match tool_output(&update) {
+                        Some((text, id)) => self.push_piece(TOOL_OUTPUT, text, id),
+                        None => self.push_whole(update),
+                    }
+                }
+                self.updates = updates;
             }
         }
+    }
+
+    fn push_piece(&mut self, form: u32, text: &str, id: &str) {
+        let id = self.id(id);
+        let (block, start, end) = self.text(text);
+        self.parts.items.extend([form, id, block, start, end]);
+    }
+
+    fn push_whole(&mut self, mut update: Update) {
+        let long = take_long_texts(&mut update);
+        self.parts.items.extend([WHOLE, 0, 0, 0, 0]);
+        self.parts.whole.push(if self.parts.whole.is_empty() { '[' } else { ',' });
+        if long.is_empty() {
+            self.parts.whole.push_str(&text(update));
+            return;
+        }
+        self.parts.whole.push('[');
+        self.parts.whole.push_str(&text(update));
+        let mut last: Option<(&str, (u32, u32, u32))> = None;
+        for LongText { path, text } in &long {
+            // The output of a command stands in its content and in what it gave.
+            let place = last.filter(|(same, _)| same == text).map_or_else(|| self.text(text), |(_, place)| place);
+            last = Some((text, place));
+            let (block, start, end) = place;
+            let _ = write!(self.parts.whole, ",{},{block},{start},{end}", Value::from(path.as_slice()));
+        }
+        self.parts.whole.push(']');
     }
 
     pub(super) fn finish(mut self) -> UpdateParts {
@@ -90,23 +138,33 @@ impl PartsBuilder {
     }
 }
 
-/// An update that is nothing but a piece of text: its form as `lib/native.ts` tells them apart, its text, and its id.
-fn piece(update: &Update) -> Option<(u32, &str, &str)> {
-    let Body::Official(body) = &update.body else { return None };
-    let form = match PieceForm::of(body, &update.extra)? {
-        PieceForm::Text => 0,
-        PieceForm::ToolOutput => 1,
-        PieceForm::Reasoning(Visibility::Full) => 2,
-        PieceForm::Reasoning(Visibility::Summary) => 3,
-        PieceForm::Reasoning(Visibility::Redacted) => 4,
-        PieceForm::Reasoning(Visibility::Plan) => 5,
-    };
-    match body.as_ref() {
-        SessionUpdate::ToolCallUpdate(call) => {
-            Some((form, update.extra.delta.as_ref()?.output.as_deref()?, &call.tool_call_id.0))
+/// An event whose update is nothing but a piece of text: its form as `lib/native.ts` tells them apart, its text, and its id.
+fn piece(event: &ChatEvent) -> Option<(u32, &str, &str)> {
+    if event.parent_tool_call_id.is_some() {
+        return None;
+    }
+    match &event.kind {
+        EventKind::TextDelta { text, message_id } => Some((TEXT, text, message_id.as_deref()?)),
+        EventKind::ReasoningDelta { text, message_id, visibility } => {
+            let form = match visibility {
+                Visibility::Full => 2,
+                Visibility::Summary => 3,
+                Visibility::Redacted => 4,
+                Visibility::Plan => 5,
+            };
+            Some((form, text, message_id.as_deref()?))
         }
-        SessionUpdate::AgentMessageChunk(chunk) | SessionUpdate::AgentThoughtChunk(chunk) => match &chunk.content {
-            ContentBlock::Text(content) => Some((form, &content.text, &chunk.message_id.as_ref()?.0)),
+        _ => None,
+    }
+}
+
+/// The text and the call of an update that is nothing but a piece of output. How much of it a call may have is the mapper's affair.
+fn tool_output(update: &Update) -> Option<(&str, &str)> {
+    match &update.body {
+        Body::Official(body) => match body.as_ref() {
+            SessionUpdate::ToolCallUpdate(call) if PieceForm::of(body, &update.extra) == Some(PieceForm::ToolOutput) => {
+                Some((update.extra.delta.as_ref()?.output.as_deref()?, &call.tool_call_id.0))
+            }
             _ => None,
         },
         _ => None,

@@ -3,6 +3,7 @@
 
 mod batch;
 mod fields;
+mod long_texts;
 mod normalizer;
 mod notes;
 mod raw;
@@ -15,4 +16,4 @@ pub(crate) use fields::Fields;
 pub use normalizer::JsonNormalizer;
 pub use read::Fault;
 pub(crate) use tools::error as tool_error;
-pub use updates::{recording_parts, recording_updates, session_updates};
+pub use updates::{recording_updates, session_updates};

@@ -2,42 +2,46 @@
 
 use super::batch::{PartsBuilder, UpdateParts};
 use super::read::{self, Fault};
-use crate::{Options, normalizer, recording};
+use crate::recording::{self, RecordedLine};
+use crate::{Options, normalizer};
 use chat_grammar::acp::{SessionUpdate, ToolCallId};
 use chat_grammar::event::{ChatEvent, FinishReason};
 use chat_grammar::update::{Body, ExtensionUpdate, Update, UpdateMapper};
 use serde_json::{Map, Value, json};
+use std::sync::mpsc::sync_channel;
 
-/// What a whole recording means, as a JSON array of updates; `None` for an agent that this crate does not know. Invalid UTF-8
-/// is replaced, what is no line of a recording left out. What the recording leaves open is closed.
-pub fn recording_updates(harness: &str, ndjson: &[u8]) -> Option<String> {
-    let mut writer = Writer::new("");
-    read_recording(harness, ndjson, |event| writer.push(event))?;
-    Some(writer.end())
-}
-
-/// The same updates as parts.
-pub fn recording_parts(harness: &str, ndjson: &[u8]) -> Option<UpdateParts> {
-    let mut mapper = UpdateMapper::new("", "");
-    let mut parts = PartsBuilder::default();
-    let mut updates = Vec::new();
-    read_recording(harness, ndjson, |event| {
-        mapper.push(event, &mut updates);
-        updates.drain(..).for_each(|update| parts.push(update));
-    })?;
+/// The updates of a whole recording; `None` for an agent that this crate does not know. Invalid UTF-8 is replaced, what is no
+/// line of a recording left out. What the recording leaves open is closed.
+pub fn recording_updates(harness: &str, ndjson: &[u8]) -> Option<UpdateParts> {
+    let mut parts = PartsBuilder::new();
+    read_recording(harness, ndjson, |event| parts.push(event))?;
     Some(parts.finish())
 }
 
+/// How many lines are handed on together.
+const TOGETHER: usize = 256;
+/// How many such hands the cutting may be ahead.
+const AHEAD: usize = 16;
+
+/// Gives the events of a recording, in order. It is cut into lines while those before are understood.
 fn read_recording(harness: &str, ndjson: &[u8], mut take: impl FnMut(ChatEvent)) -> Option<()> {
     let ndjson = String::from_utf8_lossy(ndjson);
     let mut normalizer = normalizer(harness, Options::default())?;
     let mut events = Vec::new();
-    for line in ndjson.lines().filter_map(recording::line) {
-        if let Some(side) = line.channel.side() {
-            normalizer.push(&line.text, side, &mut events);
-            events.drain(..).for_each(&mut take);
+    std::thread::scope(|scope| {
+        let (cut, lines) = sync_channel::<Vec<RecordedLine<'_>>>(AHEAD);
+        let ndjson = &*ndjson;
+        scope.spawn(move || {
+            let mut lines = ndjson.lines().filter_map(recording::line).peekable();
+            while lines.peek().is_some() && cut.send(lines.by_ref().take(TOGETHER).collect()).is_ok() {}
+        });
+        for line in lines.into_iter().flatten() {
+            if let Some(side) = line.channel.side() {
+                normalizer.push(&line.text, side, &mut events);
+                events.drain(..).for_each(&mut take);
+            }
         }
-    }
+    });
     normalizer.finish(FinishReason::End, &mut events);
     events.drain(..).for_each(take);
     Some(())
@@ -50,7 +54,7 @@ fn read_recording(harness: &str, ndjson: &[u8], mut take: impl FnMut(ChatEvent))
 pub fn session_updates(event_json: &str) -> Result<String, Fault> {
     let read::Read { event, session_id, output } = read::event(event_json)?;
     let mut writer = Writer::new(session_id.as_deref().unwrap_or_default());
-    writer.push_with(event, output);
+    writer.push(event, output);
     Ok(writer.end())
 }
 
@@ -65,11 +69,7 @@ impl Writer {
         Self { mapper: UpdateMapper::new(session_id, ""), updates: Vec::new(), json: String::from("[") }
     }
 
-    fn push(&mut self, event: ChatEvent) {
-        self.push_with(event, None);
-    }
-
-    fn push_with(&mut self, event: ChatEvent, output: Option<Value>) {
+    fn push(&mut self, event: ChatEvent, output: Option<Value>) {
         self.mapper.push(event, &mut self.updates);
         for mut update in self.updates.drain(..) {
             if let (Body::Official(body), Some(output)) = (&mut update.body, &output)

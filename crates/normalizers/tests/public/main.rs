@@ -6,5 +6,6 @@
 #[path = "../common/mod.rs"]
 mod common;
 mod older_forms;
+mod parts;
 mod recordings;
 mod updates;

@@ -1,6 +1,7 @@
 //! What holds for every recording, whichever agent made it.
 
 use crate::common;
+use crate::parts::assembled;
 use chat_grammar::event::{FinishReason, Side};
 use chat_normalizers::Options;
 use chat_normalizers::public::{JsonNormalizer, recording_updates, session_updates};
@@ -51,7 +52,7 @@ fn alone(mut update: Value) -> Value {
 fn an_event_alone_means_the_update_that_the_recording_means() {
     for agent in AGENTS {
         for recording in common::recordings(agent) {
-            let whole = array(&recording_updates(agent, recording.text.as_bytes()).expect("a known agent"));
+            let whole = assembled(&recording_updates(agent, recording.text.as_bytes()).expect("a known agent"));
             let mut steps = HashSet::new();
             let mut single = Vec::new();
             for event in events(agent, &recording) {
