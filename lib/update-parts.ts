@@ -18,9 +18,9 @@ export function updatesOf({ items, ids, blocks, whole }: NativeUpdateParts): Any
   const updates = new Array<AnyUpdate>(items.length / NUMBERS_AN_UPDATE);
   let next = 0;
   for (let index = 0, at = 0; at < items.length; index += 1, at += NUMBERS_AN_UPDATE) {
-    const form = items[at]!;
+    const form = items[at] as PieceForm | typeof WHOLE_UPDATE;
     if (form !== WHOLE_UPDATE) {
-      updates[index] = piece(form as PieceForm, ids[items[at + 1]!]!, text(items[at + 2]!, items[at + 3]!, items[at + 4]!));
+      updates[index] = piece(form, ids[items[at + 1]!]!, text(items[at + 2]!, items[at + 3]!, items[at + 4]!));
       continue;
     }
     const update = parsed[next++]!;
