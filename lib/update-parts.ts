@@ -18,9 +18,8 @@ export function updatesOf({ items, ids, blocks, whole }: NativeUpdateParts): Any
   const updates = new Array<AnyUpdate>(items.length / NUMBERS_AN_UPDATE);
   let next = 0;
   for (let index = 0, at = 0; at < items.length; index += 1, at += NUMBERS_AN_UPDATE) {
-    const form = items[at] as PieceForm | typeof WHOLE_UPDATE;
-    if (form !== WHOLE_UPDATE) {
-      updates[index] = piece(form, ids[items[at + 1]!]!, text(items[at + 2]!, items[at + 3]!, items[at + 4]!));
+    if (items[at] !== WHOLE_UPDATE) {
+      updates[index] = piece(items[at]!, ids[items[at + 1]!]!, text(items[at + 2]!, items[at + 3]!, items[at + 4]!));
       continue;
     }
     const update = parsed[next++]!;
@@ -39,7 +38,9 @@ function completed([update, ...flat]: WithLongTexts, text: (block: number, start
   return update;
 }
 
-function piece(form: PieceForm, id: string, text: string): AnyUpdate {
+function piece(number: number, id: string, text: string): AnyUpdate {
+  // eslint-disable-next-line @typescript-eslint/no-unsafe-enum-assignment -- the addon has the same numbers
+  const form: PieceForm = number;
   switch (form) {
     case PieceForm.Text:
       return { sessionUpdate: "agent_message_chunk", content: { type: "text", text }, messageId: id };

@@ -16,6 +16,7 @@ mod normalizer;
 #[cfg(feature = "test-panics")]
 mod panics;
 mod promise;
+mod recording;
 mod runtime;
 mod store;
 mod subscription;

@@ -4,8 +4,8 @@ use crate::error::{json, parse, to_napi};
 use chat_grammar::event::{FinishReason, Side};
 use chat_grammar::{ChatError, ErrorCode};
 use chat_normalizers::Options;
-use chat_normalizers::public::{JsonNormalizer, UpdateParts, recording_updates};
-use napi::bindgen_prelude::{Either, Latin1String, Uint8Array, Uint32Array, Utf16String};
+use chat_normalizers::public::JsonNormalizer;
+use napi::bindgen_prelude::Uint8Array;
 use napi_derive::napi;
 use serde_json::Value;
 
@@ -61,41 +61,6 @@ impl NativeNormalizer {
     }
 }
 
-/// Updates as parts: five numbers an update.
-#[napi(object, object_from_js = false)]
-pub struct NativeUpdateParts {
-    /// An update's form; the place of its id; the place of its text's block, and where the text begins and ends there, in UTF-16
-    /// units. Form 6 is an update that stands in `whole`, in their order.
-    pub items: Uint32Array,
-    pub ids: Vec<String>,
-    #[napi(ts_type = "Array<string>")]
-    pub blocks: Vec<Either<Latin1String, Utf16String>>,
-    /// A JSON array.
-    #[napi(ts_type = "string")]
-    pub whole: Either<Latin1String, Utf16String>,
-}
-
-impl From<UpdateParts> for NativeUpdateParts {
-    fn from(parts: UpdateParts) -> Self {
-        let UpdateParts { items, ids, blocks, whole } = parts;
-        Self { items: items.into(), ids, blocks: blocks.into_iter().map(engine_text).collect(), whole: engine_text(whole) }
-    }
-}
-
-/// Text in the form in which the engine takes it without decoding.
-fn engine_text(text: String) -> Either<Latin1String, Utf16String> {
-    match text.is_ascii() {
-        true => Either::A(Latin1String::from(text)),
-        false => Either::B(Utf16String::from(text)),
-    }
-}
-
-/// The ACP updates of a whole recording; throws `INVALID_OPTIONS` for an agent that is not known.
-#[napi(catch_unwind)]
-pub fn normalize_recording(harness: String, ndjson: Uint8Array) -> napi::Result<NativeUpdateParts> {
-    recording_updates(&harness, &ndjson).map(NativeUpdateParts::from).ok_or_else(|| unknown(&harness))
-}
-
 /// What an item of Codex is to a reader: `{tool, name, title, detail, input, output, error?}`.
 #[napi(catch_unwind)]
 pub fn describe_codex_item(item_json: String) -> napi::Result<String> {
@@ -117,6 +82,6 @@ fn side(from_host: bool) -> Side {
     }
 }
 
-fn unknown(harness: &str) -> napi::Error {
+pub(crate) fn unknown(harness: &str) -> napi::Error {
     to_napi(ChatError::at(ErrorCode::InvalidOptions, "harness", format_args!("no agent is called {harness:?}")))
 }

@@ -1,51 +1,10 @@
-//! ACP updates without a place in a turn: what a recording or a single event means.
+//! ACP updates without a place in a turn: what a single event means.
 
-use super::batch::{PartsBuilder, UpdateParts};
 use super::read::{self, Fault};
-use crate::recording::{self, RecordedLine};
-use crate::{Options, normalizer};
 use chat_grammar::acp::{SessionUpdate, ToolCallId};
-use chat_grammar::event::{ChatEvent, FinishReason};
+use chat_grammar::event::ChatEvent;
 use chat_grammar::update::{Body, ExtensionUpdate, Update, UpdateMapper};
 use serde_json::{Map, Value, json};
-use std::sync::mpsc::sync_channel;
-
-/// The updates of a whole recording; `None` for an agent that this crate does not know. Invalid UTF-8 is replaced, what is no
-/// line of a recording left out. What the recording leaves open is closed.
-pub fn recording_updates(harness: &str, ndjson: &[u8]) -> Option<UpdateParts> {
-    let mut parts = PartsBuilder::new();
-    read_recording(harness, ndjson, |event| parts.push(event))?;
-    Some(parts.finish())
-}
-
-/// How many lines are handed on together.
-const TOGETHER: usize = 256;
-/// How many such hands the cutting may be ahead.
-const AHEAD: usize = 16;
-
-/// Gives the events of a recording, in order. It is cut into lines while those before are understood.
-fn read_recording(harness: &str, ndjson: &[u8], mut take: impl FnMut(ChatEvent)) -> Option<()> {
-    let ndjson = String::from_utf8_lossy(ndjson);
-    let mut normalizer = normalizer(harness, Options::default())?;
-    let mut events = Vec::new();
-    std::thread::scope(|scope| {
-        let (cut, lines) = sync_channel::<Vec<RecordedLine<'_>>>(AHEAD);
-        let ndjson = &*ndjson;
-        scope.spawn(move || {
-            let mut lines = ndjson.lines().filter_map(recording::line).peekable();
-            while lines.peek().is_some() && cut.send(lines.by_ref().take(TOGETHER).collect()).is_ok() {}
-        });
-        for line in lines.into_iter().flatten() {
-            if let Some(side) = line.channel.side() {
-                normalizer.push(&line.text, side, &mut events);
-                events.drain(..).for_each(&mut take);
-            }
-        }
-    });
-    normalizer.finish(FinishReason::End, &mut events);
-    events.drain(..).for_each(take);
-    Some(())
-}
 
 /// The updates of one event in its public JSON form, as a JSON array.
 ///

@@ -1,10 +1,17 @@
 //! Updates out of their parts, as the facade makes them.
 
-use chat_normalizers::public::UpdateParts;
+use chat_normalizers::public::{RecordingReader, UpdateParts};
+use chat_normalizers::recording;
 use serde_json::{Value, json};
 
-/// The updates, in order.
-pub fn assembled(parts: &UpdateParts) -> Vec<Value> {
+/// The updates of a recording; `None` for an agent that nobody knows.
+pub(crate) fn read(agent: &str, ndjson: &[u8]) -> Option<Vec<Value>> {
+    let mut reader = RecordingReader::new(agent)?;
+    String::from_utf8_lossy(ndjson).lines().filter_map(recording::line).for_each(|line| reader.push(&line));
+    Some(assembled(&reader.finish()))
+}
+
+fn assembled(parts: &UpdateParts) -> Vec<Value> {
     let mut whole = serde_json::from_str::<Vec<Value>>(&parts.whole).expect("a JSON array").into_iter();
     let updates = parts.items.chunks(5).map(|item| match item {
         [6, ..] => completed(parts, whole.next().expect("an update for each")),

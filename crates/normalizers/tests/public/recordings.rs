@@ -1,10 +1,10 @@
 //! What holds for every recording, whichever agent made it.
 
 use crate::common;
-use crate::parts::assembled;
+use crate::parts;
 use chat_grammar::event::{FinishReason, Side};
 use chat_normalizers::Options;
-use chat_normalizers::public::{JsonNormalizer, recording_updates, session_updates};
+use chat_normalizers::public::{JsonNormalizer, session_updates};
 use proptest::prelude::*;
 use serde_json::Value;
 use std::collections::HashSet;
@@ -52,7 +52,9 @@ fn alone(mut update: Value) -> Value {
 fn an_event_alone_means_the_update_that_the_recording_means() {
     for agent in AGENTS {
         for recording in common::recordings(agent) {
-            let whole = assembled(&recording_updates(agent, recording.text.as_bytes()).expect("a known agent"));
+            let whole = parts::read(agent, recording.text.as_bytes()).expect("a known agent");
+            // That a sum contradicts its calls takes both.
+            let whole: Vec<Value> = whole.into_iter().filter(|update| update["severity"] != "_debug").collect();
             let mut steps = HashSet::new();
             let mut single = Vec::new();
             for event in events(agent, &recording) {
