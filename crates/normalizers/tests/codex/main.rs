@@ -4,6 +4,7 @@
 
 mod cases;
 #[path = "../common/mod.rs"]
+#[allow(dead_code, reason = "what is common serves the tests of every agent")]
 mod common;
 mod independent;
 mod properties;
