@@ -9,5 +9,6 @@ mod common;
 mod independent;
 mod properties;
 mod rules;
+mod schema;
 mod segments;
 mod snapshots;

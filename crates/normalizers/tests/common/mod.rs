@@ -4,6 +4,7 @@
 pub(crate) mod laws;
 pub(crate) mod nonsense;
 pub(crate) mod render;
+pub(crate) mod schema;
 pub(crate) mod variations;
 
 use chat_grammar::event::{ChatEvent, FinishReason};
