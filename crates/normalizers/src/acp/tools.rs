@@ -286,6 +286,10 @@ impl Acp {
                 update.set("content", raw(&Vec::from_iter(text.map(text_content))));
             }
         }
+        if is_command && let Some(told) = outcome::command_output(&output, fails) {
+            output = told;
+            update.set("rawOutput", raw(&output));
+        }
         if let Some(reason) = reason
             && update.get("content").is_none_or(|content| matches!(content.get(), "[]" | "null"))
         {

@@ -225,11 +225,26 @@ fn every_call_comes_to_what_was_said_of_it() {
                 assert_eq!(part["input"], field("rawInput"), "{name} {id}");
             }
             match call.fields.get("rawOutput") {
+                // Of a command it has the exit code, and what the agent said.
+                Some(Value::String(output)) if field("kind") == "execute" => {
+                    let (code, text) = match output.strip_prefix("Exit code ").and_then(|rest| rest.split_once('\n')) {
+                        Some((code, text)) => (json!(code.parse::<i64>().expect("a number")), text),
+                        None => (Value::Null, output.as_str()),
+                    };
+                    assert_eq!(part["output"], json!({ "exitCode": code, "output": text }), "{name} {id}");
+                }
+                Some(Value::Object(output)) if field("kind") == "execute" && part["mcp"].is_null() => {
+                    let shown = part["output"].as_object().expect("an object");
+                    assert!(output.iter().all(|(member, value)| shown.get(member) == Some(value)), "{name} {id}");
+                    let code = output.get("exitCode").or_else(|| output.get("metadata")?.get("exit"));
+                    assert_eq!(shown.get("exitCode"), Some(code.unwrap_or(&Value::Null)), "{name} {id}");
+                }
                 Some(output) => assert_eq!(part["output"], *output, "{name} {id}"),
                 None if call.exit.is_some() => {
                     assert_eq!(part["output"]["output"], call.terminal, "{name} {id}");
                     assert_eq!(part["output"]["exitCode"], call.exit.clone().unwrap_or_default()["exit_code"], "{name} {id}");
                 }
+                None if field("kind") == "execute" => assert!(part["output"]["exitCode"].is_null(), "{name} {id}"),
                 None => {}
             }
             let content = field("content");
