@@ -161,6 +161,8 @@ pub struct ToolUpdated {
     pub tool_call_id: String,
     /// The call left `pending`.
     pub in_progress: bool,
+    /// The canonical name, where it is known only now.
+    pub tool_name: Option<String>,
     pub title: Option<String>,
     /// The best whole input so far.
     pub input: Option<Value>,

@@ -149,6 +149,7 @@ impl UpdateMapper {
         }
         let mut fields = ToolCallUpdateFields::new();
         fields.status = tool.in_progress.then_some(ToolCallStatus::InProgress);
+        fields.name = tool.tool_name;
         fields.title = tool.title;
         fields.content = tool.content;
         fields.locations = tool.locations;

@@ -20,6 +20,7 @@ pub(super) struct Naming {
 pub(super) struct Hints<'a> {
     /// The agent's own word.
     pub name: Option<&'a str>,
+    pub id: &'a str,
     pub announced: Announced<'a>,
     /// The agent says that it is a call of an MCP tool.
     pub is_mcp: bool,
@@ -37,7 +38,7 @@ pub(super) fn name(hints: &Hints<'_>, dialect: &Dialect) -> Naming {
     }
     let sure = match hints.name {
         Some(name) => Some(canonical(name).map_or_else(|| name.to_owned(), str::to_owned)),
-        None => (dialect.tool_name)(&hints.announced).or_else(|| word(title)).map(str::to_owned),
+        None => (dialect.tool_name)(&hints.announced).or_else(|| of_id(hints.id)).or_else(|| word(title)).map(str::to_owned),
     };
     let by_kind = sure.is_none();
     Naming { name: sure.or_else(|| of_kind(hints).map(str::to_owned)), mcp: None, by_kind }
@@ -100,6 +101,11 @@ fn word(title: &str) -> Option<&'static str> {
     canonical(title).filter(|_| is_word)
 }
 
+/// The name at the beginning of an id, as in `write_file__g5` of gemini-cli 0.61.0.
+fn of_id(id: &str) -> Option<&'static str> {
+    canonical(id.split_once("__")?.0)
+}
+
 fn of_kind(hints: &Hints<'_>) -> Option<&'static str> {
     Some(match hints.announced.kind {
         ToolKind::Execute => "Bash",
@@ -123,7 +129,7 @@ mod tests {
     fn named(own: Option<&str>, title: &str, kind: ToolKind) -> Naming {
         let servers = ["tiny".to_owned()];
         let announced = Announced { title, kind, input: None };
-        name(&Hints { name: own, announced, is_mcp: false, creates: false, servers: &servers }, &PLAIN)
+        name(&Hints { name: own, id: "call_1", announced, is_mcp: false, creates: false, servers: &servers }, &PLAIN)
     }
 
     fn mcp(server: &str, tool: &str) -> Naming {
@@ -148,6 +154,17 @@ mod tests {
     }
 
     #[test]
+    fn an_id_may_begin_with_the_name() {
+        for (id, expected) in
+            [("write_file__g5", "Write"), ("replace__1", "Edit"), ("launch__1", "Edit"), ("write_file", "Edit")]
+        {
+            let announced = Announced { title: "notes.txt", kind: ToolKind::Edit, input: None };
+            let hints = Hints { name: None, id, announced, is_mcp: false, creates: false, servers: &[] };
+            assert_eq!(name(&hints, &PLAIN).name.as_deref(), Some(expected), "{id}");
+        }
+    }
+
+    #[test]
     fn mcp_tools_are_found_by_their_agents_patterns() {
         assert_eq!(named(Some("mcp__echo__say_it"), "x", ToolKind::Other), mcp("echo", "say_it"));
         assert_eq!(named(None, "say (echo MCP Server)", ToolKind::Other), mcp("echo", "say"));
@@ -155,7 +172,7 @@ mod tests {
         assert_eq!(named(None, "other_text", ToolKind::Other).mcp, None);
         let input = RawValue::from_string(r#"{"server":"a","tool":"b","arguments":{}}"#.to_owned()).unwrap();
         let announced = Announced { title: "mcp.a.b", kind: ToolKind::Execute, input: Some(&input) };
-        let hints = Hints { name: None, announced, is_mcp: true, creates: false, servers: &[] };
+        let hints = Hints { name: None, id: "1", announced, is_mcp: true, creates: false, servers: &[] };
         assert_eq!(name(&hints, &PLAIN), mcp("a", "b"));
     }
 }

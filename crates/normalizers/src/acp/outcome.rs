@@ -49,6 +49,37 @@ pub(super) fn has_failed(raw_output: &Value, terminal: &Terminal) -> bool {
     ended_badly || raw_output["signal"].as_str().is_some_and(|signal| !signal.is_empty())
 }
 
+/// The raw output of a command in the form that every command's has, whatever its agent: an object with `exitCode`, which is null
+/// where nobody said it. `None` where it has that form. Nothing that the agent said is left out.
+pub(super) fn command_output(raw_output: &Value, failed: bool) -> Option<Value> {
+    let (code, rest) = match raw_output {
+        Value::Object(members) if members.contains_key("exitCode") => return None,
+        Value::Object(members) => {
+            let code = [&raw_output["exit_code"], &raw_output["metadata"]["exit"]].into_iter().find(|code| code.is_number());
+            (code.cloned(), members.clone())
+        }
+        Value::Null => (None, Map::new()),
+        Value::String(text) => {
+            // claude-agent-acp 0.101.0 has the exit code of a failure in the first line.
+            let code =
+                text.strip_prefix("Exit code ").filter(|_| failed).map(|rest| rest.split_once('\n').unwrap_or((rest, "")));
+            match code.and_then(|(code, rest)| Some((code.parse::<i64>().ok()?, rest))) {
+                Some((code, rest)) => (Some(code.into()), output(rest)),
+                None => (None, output(text)),
+            }
+        }
+        other => (None, output(&other.to_string())),
+    };
+    let mut told = Map::new();
+    told.insert("exitCode".to_owned(), code.unwrap_or_default());
+    told.extend(rest);
+    Some(Value::Object(told))
+}
+
+fn output(text: &str) -> Map<String, Value> {
+    Map::from_iter([("output".to_owned(), text.into())])
+}
+
 /// The content of an MCP tool's result, which codex-acp 2.6.0 gives only in the raw output.
 pub(super) fn mcp_content(raw_output: &RawValue) -> Option<Box<RawValue>> {
     #[derive(Deserialize)]
@@ -74,7 +105,22 @@ pub(super) fn mcp_content(raw_output: &RawValue) -> Option<Box<RawValue>> {
 
 #[cfg(test)]
 mod tests {
-    use super::{Terminal, has_failed};
+    use super::{Terminal, command_output, has_failed};
+    use serde_json::{Value, json};
+
+    #[test]
+    fn every_commands_output_has_an_exit_code() {
+        let told = |output: Value, failed| command_output(&output, failed);
+        assert_eq!(told(json!({ "exitCode": 0, "stdout": "a" }), false), None);
+        assert_eq!(told(json!({ "exit_code": 2 }), true), Some(json!({ "exitCode": 2, "exit_code": 2 })));
+        let opencode = json!({ "output": "a", "metadata": { "exit": 0 } });
+        assert_eq!(told(opencode, false), Some(json!({ "exitCode": 0, "output": "a", "metadata": { "exit": 0 } })));
+        assert_eq!(told(json!("Exit code 3\nbad"), true), Some(json!({ "exitCode": 3, "output": "bad" })));
+        assert_eq!(told(json!("Exit code 3\nbad"), false), Some(json!({ "exitCode": null, "output": "Exit code 3\nbad" })));
+        assert_eq!(told(json!("Exit code x"), true), Some(json!({ "exitCode": null, "output": "Exit code x" })));
+        assert_eq!(told(Value::Null, true), Some(json!({ "exitCode": null })));
+        assert_eq!(told(json!([1]), false), Some(json!({ "exitCode": null, "output": "[1]" })));
+    }
 
     #[test]
     fn a_command_fails_by_its_exit_code_or_signal() {

@@ -100,12 +100,15 @@ impl Acp {
         let title = title.unwrap_or_else(|| "Permission".to_owned());
         if let (Some(asked), Some(call_id)) = (&asked, call_id.as_deref()) {
             let (input, mcp) = (asked.input.clone(), asked.mcp.clone());
-            self.tool_news(call_id, ToolUpdated { title: Some(title.clone()), input, mcp, ..ToolUpdated::default() }, out);
+            let tool_name = mcp.as_ref().map(|mcp| mcp.tool.clone());
+            let title = Some(title.clone());
+            self.tool_news(call_id, ToolUpdated { tool_name, title, input, mcp, ..ToolUpdated::default() }, out);
         }
         let action = asked.and_then(|asked| asked.mcp).map(|mcp| mcp.tool).or(called).or_else(|| {
             let announced = Announced { title: &title, kind, input: tool.get("rawInput") };
             let servers = self.session.servers();
-            let hints = Hints { name: own_name.as_deref(), announced, is_mcp: false, creates: false, servers };
+            let id = named.as_deref().unwrap_or_default();
+            let hints = Hints { name: own_name.as_deref(), id, announced, is_mcp: false, creates: false, servers };
             naming::name(&hints, self.dialect).name
         });
         let request = PermissionRequested {

@@ -89,7 +89,15 @@ impl Acp {
         if news.mcp.is_some() {
             call.mcp.clone_from(&news.mcp);
         }
-        out.push(EventKind::ToolUpdated(ToolUpdated { tool_call_id: call.shown.clone(), ..news }).into());
+        let news = ToolUpdated { tool_call_id: call.shown.clone(), ..news };
+        out.push(match news.tool_name.clone() {
+            Some(name) => {
+                call.name = Some(name);
+                call.named_by_kind = false;
+                relayed(renamed(&news).into(), EventKind::ToolUpdated(news))
+            }
+            None => EventKind::ToolUpdated(news).into(),
+        });
         true
     }
 
@@ -104,6 +112,7 @@ impl Acp {
         let naming = naming::name(
             &Hints {
                 name: own_name.as_deref(),
+                id,
                 announced: Announced { title: &title, kind, input: update.get("rawInput") },
                 is_mcp: meta.is_mcp_tool_call == Some(true),
                 creates: update.get("content").is_some_and(creates),
@@ -237,6 +246,7 @@ impl Acp {
         let updated = ToolUpdated {
             tool_call_id: call.shown.clone(),
             in_progress: starts,
+            tool_name: None,
             title,
             input: new_input,
             input_delta: None,
@@ -275,6 +285,10 @@ impl Acp {
                 let text = Some(call.terminal.output.text()).filter(|text| !text.is_empty());
                 update.set("content", raw(&Vec::from_iter(text.map(text_content))));
             }
+        }
+        if is_command && let Some(told) = outcome::command_output(&output, fails) {
+            output = told;
+            update.set("rawOutput", raw(&output));
         }
         if let Some(reason) = reason
             && update.get("content").is_none_or(|content| matches!(content.get(), "[]" | "null"))
@@ -328,6 +342,21 @@ fn made_from(update: &Members<'_>) -> Members<'static> {
         }
     }
     made.set("status", raw(Status::Pending.word()));
+    made
+}
+
+/// News that hold the name of a call, which no event alone tells apart from a name that is repeated.
+fn renamed(news: &ToolUpdated) -> Members<'static> {
+    let mut made = Members::default();
+    made.set("sessionUpdate", raw("tool_call_update"));
+    made.set("toolCallId", raw(&news.tool_call_id));
+    made.set("name", raw(&news.tool_name));
+    if let Some(title) = &news.title {
+        made.set("title", raw(title));
+    }
+    if let Some(input) = &news.input {
+        made.set("rawInput", raw(input));
+    }
     made
 }
 

@@ -28,14 +28,13 @@ pub(super) struct Call {
 }
 
 impl Session {
-    /// The call that a request names. The calls of other messages come second: some providers repeat their ids.
-    pub(super) fn call_of(&mut self, message_id: Option<&str>, call_id: &str) -> Option<&mut Call> {
-        let key = |message: &str, call: &Call| (call.call_id == call_id).then(|| message_id == Some(message));
-        let exact = self.messages.calls().any(|(message, call)| key(message, call) == Some(true));
-        self.messages
-            .calls()
-            .find(|(message, call)| key(message, call).is_some_and(|same| same || !exact))
-            .map(|(_, call)| call)
+    /// The call that a request names. Some providers repeat their ids: that of its message is meant, else one that has not ended, the
+    /// newest where there are more.
+    pub(super) fn call_of(&mut self, message_id: Option<&str>, call_id: &str, tools: &ToolCalls) -> Option<&mut Call> {
+        let named = self.messages.calls().filter(|(_, call)| call.call_id == call_id);
+        let named = named.map(|(message, call)| (message_id == Some(message), tools.ordinal(&call.id), call.id.clone()));
+        let (.., id) = named.filter(|(same, open, _)| *same || open.is_some()).max()?;
+        self.call_by_id(&id)
     }
 
     /// The call with an id that readers know.

@@ -31,7 +31,7 @@ impl OpenCode {
             Some(tool) => (Some(&*tool.message_id), Some(&*tool.call_id)),
             None => (asked.message_id.as_deref(), asked.call_id.as_deref()),
         };
-        let call = call_id.and_then(|id| session.call_of(message_id, id));
+        let call = call_id.and_then(|id| session.call_of(message_id, id, &self.tools));
         let known = call.map(|call| {
             call.waits = call.waits.saturating_add(1);
             (call.id.clone(), call.tool.clone(), call.title.clone(), call.input.clone())
@@ -53,7 +53,7 @@ impl OpenCode {
             _ if made != subject.tool_name => made,
             _ => subject_title(asked, &metadata, &made, &self.info),
         };
-        let tool_call_id = known.as_ref().map(|(id, ..)| id.clone()).or_else(|| call_id.map(str::to_owned));
+        let tool_call_id = known.as_ref().map(|(id, ..)| id.clone()).or_else(|| Some(self.tools.free_id(call_id?)));
         let pending = Pending {
             id: asked.id.to_string(),
             session_id: asked.session_id.to_string(),

@@ -22,9 +22,9 @@ impl OpenCode {
         bind(&mut self.sessions, &asked.session_id, &mut self.tools, out);
         let Some(session) = self.sessions.find(&asked.session_id) else { return };
         let parent = session.call.clone();
-        let tool_call_id = asked.tool.as_ref().map(|tool| match session.call_of(Some(&tool.message_id), &tool.call_id) {
-            Some(call) => call.id.clone(),
-            None => tool.call_id.to_string(),
+        let tool_call_id = asked.tool.as_ref().map(|tool| {
+            let call = session.call_of(Some(&tool.message_id), &tool.call_id, &self.tools);
+            call.map_or_else(|| self.tools.free_id(&tool.call_id), |call| call.id.clone())
         });
         self.requests.ask(Pending {
             id: asked.id.to_string(),

@@ -40,7 +40,10 @@ impl Notes {
                 self.0.insert(tool.tool_call_id.clone(), note);
             }
             EventKind::ToolUpdated(tool) => {
-                if let Some(note) = self.0.get(&tool.tool_call_id) {
+                if let Some(note) = self.0.get_mut(&tool.tool_call_id) {
+                    if let Some(name) = &tool.tool_name {
+                        note.tool_name.clone_from(name);
+                    }
                     note.repeat(fields);
                 }
             }

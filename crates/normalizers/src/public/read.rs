@@ -125,6 +125,8 @@ fn tool_updated(reader: &Reader<'_>) -> Result<ToolUpdated, Fault> {
     Ok(ToolUpdated {
         tool_call_id: reader.text("toolCallId")?,
         in_progress: reader.maybe::<String>("status")?.as_deref() == Some("in_progress"),
+        // Each event of a call repeats it.
+        tool_name: None,
         title: reader.maybe("title")?,
         input: reader.value("input"),
         input_delta: reader.value("inputDelta"),

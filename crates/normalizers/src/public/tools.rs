@@ -26,6 +26,7 @@ pub(super) fn started(tool: &ToolStarted, mut fields: Fields) -> Fields {
 pub(super) fn updated(tool: &ToolUpdated, mut fields: Fields) -> Fields {
     fields.set("toolCallId", tool.tool_call_id.as_str());
     fields.set_some("status", tool.in_progress.then_some("in_progress"));
+    fields.set_some("toolName", tool.tool_name.as_deref());
     fields.set_some("title", tool.title.as_deref());
     fields.set_some("input", tool.input.clone());
     fields.set_some("detail", tool.input.as_ref().and_then(detail));

@@ -105,6 +105,8 @@ fn texts_and_thoughts_are_what_the_agent_says_now() {
 #[derive(Default)]
 struct Expected {
     fields: Map<String, Value>,
+    /// The agent's own word for the tool, where it has one: claude-agent-acp does.
+    word: Option<String>,
     terminal: String,
     exit: Option<Value>,
 }
@@ -114,6 +116,9 @@ fn merge(expected: &mut Expected, said: &Value) {
         if !value.is_null() && name != "_meta" {
             expected.fields.insert(name.clone(), value.clone());
         }
+    }
+    if let Some(word) = said["_meta"]["claudeCode"]["toolName"].as_str() {
+        expected.word = Some(word.to_owned());
     }
     expected.terminal += said["_meta"]["terminal_output_delta"]["data"].as_str().unwrap_or("");
     if let Some(exit) = said["_meta"].get("terminal_exit") {
@@ -146,6 +151,36 @@ fn expected_calls(recording: &Recording, facts: &Facts) -> Vec<(String, Expected
         }
     }
     calls
+}
+
+/// The canonical name of a tool: by the agent's own word, else by what kind of call it is. Of an MCP tool it is the tool's own.
+fn named(harness: &str, id: &str, call: &Expected) -> &'static str {
+    let text = |name: &str| call.fields.get(name).and_then(Value::as_str).unwrap_or_default();
+    // Some builds of Cursor send the headers of the diff as its text.
+    let creates =
+        |block: &Value| block["type"] == "diff" && matches!(block["oldText"].as_str(), None | Some("" | "-- /dev/null"));
+    let content = call.fields.get("content").and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
+    match (call.word.as_deref(), text("title"), text("kind")) {
+        (Some("mcp__echo__say"), ..) | (_, "mcp.echo.say" | "MCP: tool", _) => "say",
+        (Some("Bash"), ..) => "Bash",
+        (Some("Read"), ..) => "Read",
+        (Some("Edit"), ..) => "Edit",
+        (Some("Write"), ..) => "Write",
+        (_, "mcp.echo.fail", _) => "fail",
+        (_, "tiny_text", _) => "text",
+        (_, "Find", "search") => "Glob",
+        (_, "Ask Question", "other") => "AskUserQuestion",
+        (_, "Generate Image", "other") => "GenerateImage",
+        (_, title, "other") if title.starts_with("Create Plan") => "CreatePlan",
+        (_, title, "other") if title.starts_with("Task") => "Agent",
+        // The name stands at the beginning of the id.
+        (..) if id.starts_with("write_file__") => "Write",
+        (_, _, "execute") => "Bash",
+        (_, _, "read") => "Read",
+        (_, _, "edit") if harness == "cursor" && !content.is_empty() && content.iter().all(creates) => "Write",
+        (_, _, "edit") => "Edit",
+        (word, title, kind) => panic!("{id}: {word:?} {title} {kind}"),
+    }
 }
 
 fn fails(recording: &Recording, call: &Expected, leave: Option<&Option<String>>) -> bool {
@@ -181,6 +216,7 @@ fn every_call_comes_to_what_was_said_of_it() {
             let fails = fails(&recording, call, leave);
             assert_eq!(part["status"], if fails { "failed" } else { "completed" }, "{name} {id}");
             let field = |name: &str| call.fields.get(name).cloned().unwrap_or_default();
+            assert_eq!(part["name"], json!(named(recording.harness, id, call)), "{name} {id}");
             assert_eq!(part["kind"], field("kind"), "{name} {id}");
             // Only the request for leave has Cursor's good title and input of an MCP tool, only a message of its own a task's.
             let elsewhere = recording.harness == "cursor" && field("kind") == "other";
@@ -189,11 +225,26 @@ fn every_call_comes_to_what_was_said_of_it() {
                 assert_eq!(part["input"], field("rawInput"), "{name} {id}");
             }
             match call.fields.get("rawOutput") {
+                // Of a command it has the exit code, and what the agent said.
+                Some(Value::String(output)) if field("kind") == "execute" => {
+                    let (code, text) = match output.strip_prefix("Exit code ").and_then(|rest| rest.split_once('\n')) {
+                        Some((code, text)) => (json!(code.parse::<i64>().expect("a number")), text),
+                        None => (Value::Null, output.as_str()),
+                    };
+                    assert_eq!(part["output"], json!({ "exitCode": code, "output": text }), "{name} {id}");
+                }
+                Some(Value::Object(output)) if field("kind") == "execute" && part["mcp"].is_null() => {
+                    let shown = part["output"].as_object().expect("an object");
+                    assert!(output.iter().all(|(member, value)| shown.get(member) == Some(value)), "{name} {id}");
+                    let code = output.get("exitCode").or_else(|| output.get("metadata")?.get("exit"));
+                    assert_eq!(shown.get("exitCode"), Some(code.unwrap_or(&Value::Null)), "{name} {id}");
+                }
                 Some(output) => assert_eq!(part["output"], *output, "{name} {id}"),
                 None if call.exit.is_some() => {
                     assert_eq!(part["output"]["output"], call.terminal, "{name} {id}");
                     assert_eq!(part["output"]["exitCode"], call.exit.clone().unwrap_or_default()["exit_code"], "{name} {id}");
                 }
+                None if field("kind") == "execute" => assert!(part["output"]["exitCode"].is_null(), "{name} {id}"),
                 None => {}
             }
             let content = field("content");

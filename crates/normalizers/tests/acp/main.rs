@@ -4,14 +4,17 @@
 #![allow(clippy::expect_used, clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
 
 mod cases;
+#[path = "../common/mod.rs"]
+#[allow(dead_code, reason = "what is common serves the tests of every agent")]
+mod common;
 mod cursor;
 mod independent;
 mod properties;
-#[path = "../common/render.rs"]
-mod render;
 mod rules;
 mod segments;
 mod session;
 mod snapshots;
 mod support;
 mod written;
+
+use common::render;

@@ -1,6 +1,7 @@
 //! What each recording must mean, worked out from its raw messages and the facts about the protocol alone.
 
 use crate::common::{self, Recording};
+use chat_grammar::acp::{ContentBlock, ToolCallContent};
 use chat_grammar::event::{ChatEvent, EventKind, Stop, ToolCompleted, ToolStarted, Visibility};
 use chat_grammar::usage::{UsageOperation, UsageRecord};
 use chat_normalizers::Channel;
@@ -307,7 +308,11 @@ fn check_start(name: &str, item: &Value, tool: &ToolStarted) {
         }
         Some("dynamicToolCall") => assert_eq!(tool.input, item["arguments"], "{name}"),
         Some("fileChange") => assert_eq!(tool.input["changes"], item["changes"], "{name}"),
-        _ => {}
+        Some("imageView") => assert_eq!(tool.input["path"], item["path"], "{name}"),
+        Some("collabAgentToolCall") => assert_eq!(tool.input["tool"], item["tool"], "{name}"),
+        Some("subAgentActivity") => assert_eq!(tool.input["agentThreadId"], item["agentThreadId"], "{name}"),
+        Some("webSearch") => {}
+        other => panic!("{name}: no check for {other:?}"),
     }
 }
 
@@ -332,8 +337,33 @@ fn check_end(name: &str, item: &Value, tool: &ToolCompleted) {
             let paths = item["changes"].as_array().map_or(0, Vec::len);
             assert_eq!(tool.locations.as_ref().map_or(0, Vec::len), paths, "{name}");
         }
-        _ => {}
+        Some("mcpToolCall") => {
+            let message = item["error"]["message"].as_str().expect("why there is no result");
+            assert!(shows(tool, message), "{name}: {message}");
+        }
+        Some("dynamicToolCall") => {
+            let items = item["contentItems"].as_array().map_or(&[][..], Vec::as_slice);
+            assert_eq!(tool.output["contentItems"], item["contentItems"], "{name}");
+            assert_eq!(tool.content.len(), items.len(), "{name}");
+            items.iter().filter_map(|item| item["text"].as_str()).for_each(|text| assert!(shows(tool, text), "{name}: {text}"));
+        }
+        // What is searched is known at the end.
+        Some("webSearch") => {
+            let input = tool.input.as_ref().expect("an input");
+            assert_eq!((&input["query"], &input["action"]), (&item["query"], &item["action"]), "{name}");
+        }
+        Some("collabAgentToolCall") => assert_eq!(tool.output["agentsStates"], item["agentsStates"], "{name}"),
+        Some("imageView" | "subAgentActivity") => {}
+        other => panic!("{name}: no check for {other:?}"),
     }
+}
+
+/// One of the blocks is this text.
+fn shows(tool: &ToolCompleted, text: &str) -> bool {
+    tool.content.iter().any(|content| {
+        matches!(content, ToolCallContent::Content(content)
+            if matches!(&content.content, ContentBlock::Text(block) if block.text == text))
+    })
 }
 
 const BUCKETS: [&str; 5] =

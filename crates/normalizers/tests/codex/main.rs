@@ -4,9 +4,11 @@
 
 mod cases;
 #[path = "../common/mod.rs"]
+#[allow(dead_code, reason = "what is common serves the tests of every agent")]
 mod common;
 mod independent;
 mod properties;
 mod rules;
+mod schema;
 mod segments;
 mod snapshots;

@@ -1,7 +1,8 @@
-//! The laws of events, whatever an agent sends: a tool call begins once, ends once, and has no news before or after; it leaves
-//! `pending` at most once; each request is resolved once; each compaction that begins ends.
+//! The laws of events and of what is written of them, whatever an agent sends: a tool call begins once, ends once, and has no news
+//! before or after; it leaves `pending` at most once; each request is resolved once; each compaction that begins ends.
 
 use chat_grammar::event::{ChatEvent, EventKind};
+use chat_grammar::update::{Place, UpdateMapper, write_update};
 use serde::Deserialize;
 use std::collections::HashMap;
 
@@ -20,6 +21,18 @@ struct Update {
     session_update: String,
     tool_call_id: Option<String>,
     status: Option<String>,
+    #[serde(rename = "_meta")]
+    meta: Meta,
+}
+
+#[derive(Deserialize)]
+struct Meta {
+    amalgm: Amalgm,
+}
+
+#[derive(Deserialize)]
+struct Amalgm {
+    sequence: u64,
 }
 
 /// What was seen of a stream of events.
@@ -27,6 +40,7 @@ struct Update {
 pub struct Laws {
     calls: HashMap<String, State>,
     written: HashMap<String, State>,
+    sequence: u64,
     requests: Vec<String>,
     compactions: Vec<String>,
 }
@@ -68,7 +82,12 @@ impl Laws {
 
     /// The next update, as the JSON that readers get.
     pub fn written(&mut self, json: &[u8]) -> Result<(), String> {
+        let wrong = |why: &str| Err(format!("written {why}: {}", String::from_utf8_lossy(json)));
         let update: Update = serde_json::from_slice(json).map_err(|error| error.to_string())?;
+        self.sequence += 1;
+        if update.meta.amalgm.sequence != self.sequence {
+            return wrong("under another sequence");
+        }
         let Some(id) = update.tool_call_id else { return Ok(()) };
         let status = match update.status.as_deref() {
             Some("pending") => Some(State::Pending),
@@ -83,9 +102,7 @@ impl Laws {
             ("tool_call_update", Some(state)) if *state != State::Ended && status.is_none_or(|status| status > *state) => {
                 *state = status.unwrap_or(*state);
             }
-            ("tool_call" | "tool_call_update", _) => {
-                return Err(format!("written out of order: {}", String::from_utf8_lossy(json)));
-            }
+            ("tool_call" | "tool_call_update", _) => return wrong("out of order"),
             _ => {}
         }
         Ok(())
@@ -125,6 +142,17 @@ pub fn says_nothing(events: &[ChatEvent]) -> Result<(), String> {
 /// All laws over the events of a stream that was finished.
 pub fn calls_are_in_order(events: &[ChatEvent]) -> Result<(), String> {
     let mut laws = Laws::default();
-    events.iter().try_for_each(|event| laws.event(event))?;
+    let mut mapper = UpdateMapper::new("conversation", "turn");
+    let mut updates = Vec::new();
+    for event in events {
+        laws.event(event)?;
+        mapper.push(event.clone(), &mut updates);
+    }
+    let mut json = Vec::new();
+    for (update, sequence) in updates.iter().zip(1..) {
+        json.clear();
+        write_update(update, Place { conversation_id: "conversation", turn_id: "turn", sequence, at: 0 }, None, &mut json);
+        laws.written(&json)?;
+    }
     laws.closed()
 }

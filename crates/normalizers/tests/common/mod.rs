@@ -1,6 +1,11 @@
 //! Recordings as the tests see them.
 
+#[allow(unreachable_pub, reason = "public where the fuzz targets use it")]
+pub(crate) mod laws;
+pub(crate) mod nonsense;
 pub(crate) mod render;
+pub(crate) mod schema;
+pub(crate) mod variations;
 
 use chat_grammar::event::{ChatEvent, FinishReason};
 use chat_normalizers::{Channel, Normalizer, Options, RecordedLine, recording};

@@ -41,7 +41,7 @@ fn kind(kind: &EventKind) -> String {
             if tool.in_progress {
                 line.push_str(" running");
             }
-            for (name, text) in [("title", &tool.title), ("output+", &tool.output_delta)] {
+            for (name, text) in [("name", &tool.tool_name), ("title", &tool.title), ("output+", &tool.output_delta)] {
                 if let Some(text) = text {
                     let _ = write!(line, " {name}={}", short(text));
                 }

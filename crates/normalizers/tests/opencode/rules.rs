@@ -153,6 +153,69 @@ fn a_provider_that_repeats_ids_makes_other_calls() {
     assert_eq!(ids, ["call_0", "call_0#2", "call_0#3", "call_0#3"]);
 }
 
+/// Ids of calls as readers see them, in the order in which they ended, and of the calls that requests are about.
+fn ended_and_asked(script: &Script) -> (Vec<&str>, Vec<&str>) {
+    let (mut ended, mut asked) = (Vec::new(), Vec::new());
+    for event in &script.events {
+        match &event.kind {
+            EventKind::ToolCompleted(tool) => ended.push(tool.tool_call_id.as_str()),
+            EventKind::PermissionRequested(request) => asked.extend(request.tool_call_id.as_deref()),
+            EventKind::QuestionAsked(request) => asked.extend(request.tool_call_id.as_deref()),
+            _ => {}
+        }
+    }
+    (ended, asked)
+}
+
+#[test]
+fn a_call_may_have_the_id_that_another_was_shown_with() {
+    for (ids, shown) in [(["a", "a", "a#2"], ["a", "a#2", "a#2#2"]), (["a#2", "a", "a"], ["a#2", "a", "a#3"])] {
+        let mut script = Script::new();
+        let part = |number: usize, state: serde_json::Value| {
+            let (part, message) = (format!("p{number}"), format!("m{number}"));
+            json!({ "id": part, "messageID": message, "type": "tool", "tool": "x", "callID": ids[number], "state": state })
+        };
+        for number in 0..3 {
+            script.assistant(&format!("m{number}"));
+            script.part(part(number, json!({ "status": "running", "input": {} })));
+        }
+        for (number, id) in ids.iter().enumerate() {
+            let tool = json!({ "messageID": format!("m{number}"), "callID": id });
+            let asked = json!({ "id": format!("per{number}"), "permission": "x", "patterns": ["*"], "tool": tool });
+            script.event("permission.asked", asked);
+        }
+        for number in 0..3 {
+            script.part(part(number, json!({ "status": "completed", "input": {}, "output": "" })));
+        }
+        assert_eq!(ended_and_asked(&script), (shown.to_vec(), shown.to_vec()));
+    }
+}
+
+#[test]
+fn a_request_is_not_about_a_call_of_the_past_with_the_same_id() {
+    let mut script = Script::new();
+    let done = json!({ "status": "completed", "input": {}, "output": "" });
+    script.tool("a", "x", done).idle().prompt("ses").user("u2").busy().assistant("n");
+    let tool = json!({ "messageID": "n", "callID": "a" });
+    let questions = json!([{ "question": "Which?", "header": "Which", "options": [] }]);
+    script.event("question.asked", json!({ "id": "que", "questions": questions, "tool": tool.clone() }));
+    script.event("permission.asked", json!({ "id": "per", "permission": "x", "patterns": ["*"], "tool": tool }));
+    let state = json!({ "status": "completed", "input": {}, "output": "" });
+    script.part(json!({ "id": "p", "messageID": "n", "type": "tool", "tool": "x", "callID": "a", "state": state }));
+    assert_eq!(ended_and_asked(&script), (vec!["a", "a#2"], vec!["a#2", "a#2"]));
+}
+
+#[test]
+fn a_request_without_a_message_is_about_the_call_that_is_open() {
+    let mut script = Script::new();
+    for (part, status) in [("p1", "completed"), ("p2", "running"), ("p3", "completed")] {
+        let state = json!({ "status": status, "input": {}, "output": "" });
+        script.part(json!({ "id": part, "type": "tool", "tool": "x", "callID": "a", "state": state }));
+    }
+    script.event("permission.updated", json!({ "id": "per", "type": "x", "callID": "a", "title": "x", "metadata": {} }));
+    assert_eq!(ended_and_asked(&script).1, ["a#2"]);
+}
+
 #[test]
 fn a_state_that_repeats_is_no_news() {
     let mut script = Script::new();

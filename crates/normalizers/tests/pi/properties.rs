@@ -1,13 +1,14 @@
 //! What holds whatever the agent sends: nothing panics, no text comes twice, and every call that begins ends once.
 
-use crate::common::{self, Recording, render};
+use crate::common::Recording;
+use crate::common::laws::calls_are_in_order;
+use crate::common::nonsense;
+use crate::common::variations::{self, Played};
 use chat_grammar::event::{ChatEvent, EventKind, FinishReason, Side};
 use chat_normalizers::{Channel, RecordedLine};
 use proptest::prelude::*;
-use proptest::sample::Index;
 use serde_json::{Value, json};
-use std::borrow::Cow;
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 use std::sync::OnceLock;
 
 fn recordings() -> &'static [Recording] {
@@ -15,51 +16,8 @@ fn recordings() -> &'static [Recording] {
     RECORDINGS.get_or_init(crate::recordings)
 }
 
-/// Each tool call starts once, ends once, and has no news before or after; it leaves `pending` at most once; each request is resolved
-/// once; each compaction that begins ends once.
-fn calls_are_in_order(events: &[ChatEvent]) -> Result<(), String> {
-    let mut open: HashMap<&str, Option<bool>> = HashMap::new();
-    let mut asked: Vec<&str> = Vec::new();
-    let mut compactions: Vec<&str> = Vec::new();
-    for event in events {
-        let fine = match &event.kind {
-            EventKind::ToolStarted(tool) => open.insert(&tool.tool_call_id, Some(tool.pending)).is_none(),
-            EventKind::ToolUpdated(tool) => match open.get_mut(tool.tool_call_id.as_str()) {
-                Some(Some(pending)) => !tool.in_progress || std::mem::replace(pending, false),
-                _ => false,
-            },
-            EventKind::ToolCompleted(tool) => matches!(open.insert(&tool.tool_call_id, None), Some(Some(_))),
-            EventKind::PermissionRequested(request) => {
-                asked.push(&request.request_id);
-                true
-            }
-            EventKind::QuestionAsked(request) => {
-                asked.push(&request.request_id);
-                true
-            }
-            EventKind::PermissionResolved(resolved) => taken(&mut asked, &resolved.request_id),
-            EventKind::QuestionAnswered(answer) => taken(&mut asked, &answer.request_id),
-            EventKind::CompactionStarted { compaction_id, .. } => {
-                compactions.push(compaction_id);
-                true
-            }
-            EventKind::CompactionFinished(end) => taken(&mut compactions, &end.compaction_id),
-            _ => true,
-        };
-        if !fine {
-            return Err(format!("out of order: {}", render::event(event)));
-        }
-    }
-    let left: Vec<&str> = open.into_iter().filter(|(_, state)| state.is_some()).map(|(id, _)| id).collect();
-    match left.is_empty() && asked.is_empty() && compactions.is_empty() {
-        true => Ok(()),
-        false => Err(format!("left open: {left:?} {asked:?} {compactions:?}")),
-    }
-}
-
-fn taken(open: &mut Vec<&str>, id: &str) -> bool {
-    let position = open.iter().position(|known| *known == id);
-    position.map(|position| open.remove(position)).is_some()
+fn played() -> Vec<Played<'static>> {
+    recordings().iter().map(|recording| Played::new("pi", recording)).collect()
 }
 
 /// The whole messages of the conversation, with how often each was shown.
@@ -105,48 +63,48 @@ fn kind(line: &RecordedLine<'_>) -> String {
     message["type"].as_str().unwrap_or("").to_owned()
 }
 
-#[test]
-fn a_recording_may_stop_anywhere() {
-    for recording in recordings() {
-        let (lines, texts) = (recording.lines(), whole_texts(recording));
-        for end in 0..=lines.len() {
-            let mut normalizer = crate::normalizer();
-            let mut events = Vec::new();
-            lines[..end].iter().for_each(|line| common::push(normalizer.as_mut(), line, &mut events));
-            let before = events.len();
-            normalizer.finish(FinishReason::Error, &mut events);
-            let said = |event: &ChatEvent| {
-                matches!(event.kind, EventKind::TextDelta { .. } | EventKind::ReasoningDelta { .. } | EventKind::Done { .. })
-            };
-            assert!(!events[before..].iter().any(said), "{} {end}", recording.name);
-            calls_are_in_order(&events).unwrap_or_else(|problem| panic!("{} cut at {end}: {problem}", recording.name));
-            check_texts(&recording.name, texts[..end].iter(), &events);
-            // What is closed stays closed.
-            let closed = events.len();
-            normalizer.finish(FinishReason::End, &mut events);
-            assert_eq!(events.len(), closed, "{}", recording.name);
+/// Pi tells of each compaction how it begins and how it ends, also where one of the two is all that was read of it.
+fn compactions_begin(name: &str, events: &[ChatEvent]) {
+    let mut open: Vec<&str> = Vec::new();
+    for event in events {
+        match &event.kind {
+            EventKind::CompactionStarted { compaction_id, .. } => open.push(compaction_id),
+            EventKind::CompactionFinished(end) => {
+                let place = open.iter().position(|id| *id == end.compaction_id);
+                open.remove(place.unwrap_or_else(|| panic!("{name}: {} did not begin", end.compaction_id)));
+            }
+            _ => {}
         }
     }
 }
 
 #[test]
+fn a_recording_may_stop_anywhere() {
+    for (recording, played) in recordings().iter().zip(played()) {
+        let texts = whole_texts(recording);
+        variations::stops(&played, 1, |end, events| {
+            compactions_begin(&recording.name, events);
+            check_texts(&recording.name, texts[..end].iter(), events);
+        });
+    }
+}
+
+#[test]
 fn any_message_may_be_missing() {
-    for recording in recordings() {
-        let (lines, texts) = (recording.lines(), whole_texts(recording));
-        let ends = |events: &[ChatEvent]| events.iter().filter(|event| matches!(event.kind, EventKind::Done { .. })).count();
-        let turns = ends(&crate::play(&lines));
-        for missing in 0..lines.len() {
-            let mut left = lines.clone();
-            let removed = left.remove(missing);
-            let events = crate::play(&left);
-            let name = format!("{} without {missing} {}", recording.name, kind(&removed));
-            calls_are_in_order(&events).unwrap_or_else(|problem| panic!("{name}: {problem}"));
-            let left = texts.iter().enumerate().filter(|(place, _)| *place != missing).map(|(_, texts)| texts);
-            check_texts(&name, left, &events);
+    let ends = |events: &[ChatEvent]| events.iter().filter(|event| matches!(event.kind, EventKind::Done { .. })).count();
+    for (recording, played) in recordings().iter().zip(played()) {
+        let texts = whole_texts(recording);
+        let turns = ends(&crate::play(&played.lines));
+        variations::lacks(&played, |lacking| {
+            let name = lacking.name;
+            compactions_begin(name, lacking.events);
+            let left = texts.iter().enumerate().filter(|(place, _)| *place != lacking.place).map(|(_, texts)| texts);
+            check_texts(name, left, lacking.events);
             // A turn ends without any of its messages but the one that says so.
-            let says_so = ["agent_settled", "response", "agent_end"].contains(&kind(&removed).as_str());
-            assert!(ends(&events) == turns || (says_so && ends(&events) + 1 == turns), "{name}: {} ends", ends(&events));
-        }
+            let says_so = ["agent_settled", "response", "agent_end"].contains(&kind(lacking.missing).as_str());
+            let ends = ends(lacking.events);
+            assert!(ends == turns || (says_so && ends + 1 == turns), "{name}: {ends} ends");
+        });
     }
 }
 
@@ -159,123 +117,28 @@ fn may_repeat(line: &RecordedLine<'_>) -> bool {
 
 #[test]
 fn any_message_may_be_repeated() {
-    for recording in recordings() {
-        let lines = recording.lines();
-        let once = crate::play(&lines);
-        for repeated in (0..lines.len()).filter(|place| may_repeat(&lines[*place])) {
-            let mut twice = lines.clone();
-            twice.insert(repeated, lines[repeated].clone());
-            let events = crate::play(&twice);
-            let name = format!("{} with {repeated} {} twice", recording.name, kind(&lines[repeated]));
-            calls_are_in_order(&events).unwrap_or_else(|problem| panic!("{name}: {problem}"));
-            // Only what has no state of its own is told again.
-            let stateless = |event: &&ChatEvent| matches!(event.kind, EventKind::Warning { .. } | EventKind::Title { .. });
-            if !events.iter().filter(|event| !stateless(event)).eq(once.iter().filter(|event| !stateless(event))) {
-                let show = |events: &[ChatEvent]| events.iter().map(render::event).collect::<Vec<_>>().join("\n");
-                panic!("{name}:\n{}\n\ninstead of\n{}", show(&events), show(&once));
-            }
-        }
-    }
+    // Only what has no state of its own is told again.
+    let has_state = |kind: &EventKind| !matches!(kind, EventKind::Warning { .. } | EventKind::Title { .. });
+    played().iter().for_each(|played| variations::repeats(played, may_repeat, has_state));
 }
 
-fn any_json() -> impl Strategy<Value = Value> {
-    let leaf = prop_oneof![
-        Just(Value::Null),
-        any::<bool>().prop_map(Value::from),
-        any::<i64>().prop_map(Value::from),
-        Just(json!(u64::MAX)),
-        Just(json!(9_007_199_254_740_993_u64)),
-        any::<f64>().prop_map(Value::from),
-        ".{0,12}".prop_map(Value::from),
-        Just(json!("toolu_01")),
-        Just(json!("\u{0}\u{fffd}\u{2028}")),
-    ];
-    leaf.prop_recursive(4, 16, 4, |inner| {
-        prop_oneof![
-            prop::collection::vec(inner.clone(), 0..4).prop_map(Value::from),
-            prop::collection::hash_map("[a-zA-Z]{1,8}", inner, 0..4).prop_map(|map| json!(map)),
-        ]
-    })
+#[test]
+fn wrong_fields_harm_one_message_only() {
+    nonsense::wrong_fields_harm_one_message_only(&played(), &["toolu_01"]);
 }
 
-/// Puts a value somewhere into a message.
-fn put(message: &mut Value, path: &[Index], value: Value) {
-    let mut place = message;
-    for step in path {
-        let size = match &*place {
-            Value::Object(object) => object.len(),
-            Value::Array(array) => array.len(),
-            _ => 0,
-        };
-        if size == 0 {
-            break;
-        }
-        let step = step.index(size);
-        let next = match place {
-            Value::Object(object) => object.values_mut().nth(step),
-            Value::Array(array) => array.get_mut(step),
-            _ => None,
-        };
-        match next {
-            Some(next) => place = next,
-            None => return,
-        }
-    }
-    *place = value;
+#[test]
+fn messages_in_any_order_do_no_harm() {
+    nonsense::messages_in_any_order_do_no_harm(&played());
+}
+
+#[test]
+fn any_text_is_a_line() {
+    nonsense::any_text_is_a_line(&played());
 }
 
 proptest! {
     #![proptest_config(ProptestConfig { cases: 400, failure_persistence: None, ..ProptestConfig::default() })]
-
-    #[test]
-    fn wrong_fields_harm_one_message_only(
-        which in any::<Index>(),
-        changes in prop::collection::vec((any::<Index>(), prop::collection::vec(any::<Index>(), 1..6), any_json()), 1..4),
-    ) {
-        let recordings = recordings();
-        let mut lines = recordings[which.index(recordings.len())].lines();
-        for (place, path, value) in changes {
-            let place = place.index(lines.len());
-            let Ok(mut message) = serde_json::from_str::<Value>(&lines[place].text) else { continue };
-            put(&mut message, &path, value);
-            lines[place].text = Cow::Owned(message.to_string());
-        }
-        let events = crate::play(&lines);
-        prop_assert!(calls_are_in_order(&events).is_ok(), "{:?}", calls_are_in_order(&events));
-    }
-
-    #[test]
-    fn messages_in_any_order_do_no_harm(
-        which in prop::collection::vec(any::<Index>(), 1..3),
-        order in prop::collection::vec((any::<Index>(), any::<Index>()), 1..80),
-    ) {
-        let recordings = recordings();
-        let lines: Vec<Vec<RecordedLine<'_>>> = which.iter().map(|which| recordings[which.index(recordings.len())].lines()).collect();
-        let shuffled: Vec<RecordedLine<'_>> = order
-            .iter()
-            .map(|(recording, place)| {
-                let lines = &lines[recording.index(lines.len())];
-                lines[place.index(lines.len())].clone()
-            })
-            .collect();
-        let events = crate::play(&shuffled);
-        prop_assert!(calls_are_in_order(&events).is_ok(), "{:?}", calls_are_in_order(&events));
-    }
-
-    #[test]
-    fn any_text_is_a_line(text in ".{0,200}", bytes in prop::collection::vec(any::<u8>(), 0..200), cut in any::<Index>(), which in any::<Index>()) {
-        let recordings = recordings();
-        let lines = recordings[which.index(recordings.len())].lines();
-        let line = &lines[cut.index(lines.len())].text;
-        let half: String = line.chars().take(cut.index(line.chars().count() + 1)).collect();
-        let mut normalizer = crate::normalizer();
-        let mut events = Vec::new();
-        for text in [text, half, String::from_utf8_lossy(&bytes).into_owned()] {
-            normalizer.push(&text, Side::Agent, &mut events);
-            normalizer.push(&text, Side::Host, &mut events);
-        }
-        normalizer.finish(FinishReason::End, &mut events);
-    }
 
     /// Tool input that comes in pieces of any size ends as the whole, and is never anything but a beginning of it.
     #[test]
@@ -308,6 +171,17 @@ proptest! {
             prop_assert_eq!(inputs.last(), Some(&&input));
         }
     }
+}
+
+#[test]
+fn a_long_string_is_a_string() {
+    let messages = [
+        r#"{"type":"message_end","message":{"role":"assistant","content":[{"type":"text","text":"LONG"}]}}"#,
+        r#"{"type":"tool_execution_start","toolCallId":"t","toolName":"bash","args":{"command":"LONG"}}"#,
+        r#"{"type":"tool_execution_end","toolCallId":"t","toolName":"bash","result":{"content":[{"type":"text","text":"LONG"}]},"isError":false}"#,
+        r#"{"type":"extension_error","extensionPath":"/e","event":"x","error":"LONG"}"#,
+    ];
+    nonsense::long_strings_are_strings("pi", &messages);
 }
 
 #[test]

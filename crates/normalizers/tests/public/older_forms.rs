@@ -48,6 +48,9 @@ fn params_may_be_called_payload() {
     });
     assert_eq!(event["raw"], raw);
     assert_eq!(event["providerSessionId"], "thread");
+    // The same where it was called params.
+    let event = Host::new().one(&notice("item/agentMessage/delta", json!({ "itemId": "m", "delta": "Hi" })));
+    assert_eq!(event["raw"], raw);
 }
 
 #[test]
@@ -66,6 +69,44 @@ fn deltas_have_four_names_and_ids_five() {
     assert_eq!(event["messageId"], "m");
     let event = Host::new().one(&notice("item/agentMessage/delta", json!({ "delta": "Hi" })));
     assert_eq!(event["messageId"], Value::Null);
+}
+
+#[test]
+fn deltas_of_outputs_and_thoughts_have_the_same_names() {
+    let command = item("item/started", json!({ "id": "c", "type": "commandExecution", "command": "make" }));
+    let output = |params: Value| {
+        let mut host = Host::new();
+        host.push(&command);
+        let event = host.one(&notice("item/commandExecution/outputDelta", params));
+        (event["toolCallId"].clone(), event["outputDelta"].clone())
+    };
+    for name in ["delta", "textDelta", "outputDelta", "text"] {
+        assert_eq!(output(json!({ "itemId": "c", name: "a" })), (json!("c"), json!("a")), "{name}");
+        for method in ["item/reasoning/textDelta", "item/reasoning/delta", "item/plan/delta"] {
+            let event = Host::new().one(&notice(method, json!({ "itemId": "r", name: "Hm" })));
+            assert_eq!((&event["type"], &event["text"]), (&json!("reasoning.delta"), &json!("Hm")), "{method} {name}");
+        }
+    }
+    for name in ["itemId", "id", "callId", "toolCallId"] {
+        assert_eq!(output(json!({ name: "c", "delta": "a" })), (json!("c"), json!("a")), "{name}");
+    }
+    assert_eq!(output(json!({ "item": { "id": "c" }, "delta": "a" })), (json!("c"), json!("a")));
+}
+
+#[test]
+fn an_items_diff_and_message_are_shown() {
+    let mut host = Host::new();
+    let diff = "--- a/x\n+++ b/x\n@@ -1 +1 @@\n-a\n+b\n";
+    let change = json!({ "id": "f", "type": "fileChange", "diff": diff, "status": "completed" });
+    let events = host.push(&item("item/completed", change));
+    let [started, completed] = events.as_slice() else { panic!("{events:?}") };
+    assert_eq!((&started["toolName"], &started["kind"]), (&json!("Edit"), &json!("edit")));
+    let shown = &completed["content"][0];
+    assert_eq!((&shown["type"], &shown["path"]), (&json!("diff"), &json!("x")));
+    assert_eq!((&shown["oldText"], &shown["newText"]), (&json!("a\n"), &json!("b\n")));
+    let failed = json!({ "id": "c", "type": "commandExecution", "command": "x", "status": "failed", "message": "not found" });
+    let events = host.push(&item("item/completed", failed));
+    assert_eq!((&events[1]["isError"], &events[1]["error"]), (&json!(true), &json!("not found")));
 }
 
 #[test]
