@@ -1,12 +1,10 @@
 //! Token counts: one record a model call, and the sum of a turn. A count that nobody reported is `None`, never 0.
 
-mod difference;
 mod list;
 mod normalize;
 mod settle;
 mod spellings;
 
-pub use difference::difference;
 pub use normalize::normalize_usage;
 pub use settle::{aggregate_turn_usage, finalize_turn_usage};
 

@@ -272,34 +272,6 @@ fn requests_and_steps_are_our_own_variants() {
 }
 
 #[test]
-fn a_sum_that_differs_from_its_calls_is_told_to_developers_and_counts_nothing() {
-    let counted = |id: &str, operation, input, output, exact| {
-        let EventKind::UsageFinal { mut usage } = step(id, operation) else { panic!("a record") };
-        usage.tokens =
-            TokenCounts { input_tokens: input, output_tokens: output, cache_read_tokens: None, cache_write_tokens: Some(0) };
-        usage.exact = exact;
-        EventKind::UsageFinal { usage }
-    };
-    let call = |id: &str| counted(id, UsageOperation::ChatStep, Some(10), Some(2), true);
-    let sum = |input, exact| counted("turn", UsageOperation::ChatTurn, input, Some(4), exact);
-    let notices = |events: Vec<EventKind>| -> Vec<Value> {
-        let updates = texts(events).into_iter().map(|text| serde_json::from_str::<Value>(&text).expect("JSON"));
-        updates.filter(|update| update["sessionUpdate"] == "notice").collect()
-    };
-
-    let told = notices(vec![call("a"), call("b"), sum(Some(25), true)]);
-    assert_eq!(told.len(), 1);
-    assert_eq!(told[0]["severity"], "_debug");
-    assert_eq!(told[0]["description"], "input: 25 in the sum, 20 in the calls");
-    for same in [sum(Some(20), true), sum(None, true), sum(Some(25), false)] {
-        assert_eq!(notices(vec![call("a"), call("b"), same]), Vec::<Value>::new());
-    }
-    assert_eq!(notices(vec![sum(Some(25), true), call("a")]), Vec::<Value>::new());
-    let next = counted("next", UsageOperation::ChatTurn, Some(10), Some(2), true);
-    assert_eq!(notices(vec![call("a"), call("b"), sum(Some(20), true), call("c"), next]), Vec::<Value>::new());
-}
-
-#[test]
 fn text_is_joined_by_message_and_split_by_what_comes_between() {
     let parts = parts(vec![say("a", "1"), say("b", "1"), started("t"), say("c", "1"), say("d", "2")]);
     let texts: Vec<_> = parts.as_array().expect("a list").iter().filter_map(|part| part["text"].as_str()).collect();

@@ -12,12 +12,9 @@ use crate::event::{
     ChatEvent, CompactionFinished, ErrorEvent, EventKind, PermissionRequested, PermissionResolved, QuestionAsked, Relayed,
     SessionInit, ToolCompleted, ToolStarted, ToolUpdated,
 };
-use crate::usage::{UsageOperation, UsageRecord, UsageStep, difference};
+use crate::usage::{UsageOperation, UsageRecord, UsageStep};
 use serde_json::{Value, json};
 use std::collections::{HashMap, HashSet};
-
-/// A severity of our own, as ACP writes those: nothing that a user needs to know.
-const DEBUG: &str = "_debug";
 
 /// Makes the updates of one turn.
 #[derive(Debug)]
@@ -244,9 +241,7 @@ impl UpdateMapper {
     }
 
     fn usage(&mut self, record: UsageRecord, parent: Option<&str>, updates: &mut Vec<Update>) {
-        let told = self.steps.len();
         let Some(step) = self.step(record, parent) else { return };
-        updates.extend(self.contradiction(told, &step));
         if step.record.operation != UsageOperation::ContextSnapshot {
             updates.push(extension(ExtensionUpdate::UsageStep { step: step.clone() }));
         }
@@ -255,14 +250,6 @@ impl UpdateMapper {
             let update = SessionUpdate::UsageUpdate(UsageUpdate::new(used, size));
             updates.push(with(update, Extra { usage: Some(step), ..Extra::default() }));
         }
-    }
-
-    /// For developers: the agent's own sum of the turn says otherwise than the calls before it, which are what is counted.
-    fn contradiction(&self, told: usize, sum: &UsageStep) -> Option<Update> {
-        let detail = difference(self.steps.get(..told)?, &sum.record)?;
-        let title = "The agent's sum of the turn differs from its model calls".to_owned();
-        let severity = NoticeSeverity::Other(DEBUG.to_owned());
-        Some(official(SessionUpdate::Notice(notice(severity, title, Some(detail)))))
     }
 
     /// The record with its place in the turn; `None` for one that was reported before.

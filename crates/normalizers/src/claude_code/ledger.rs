@@ -125,7 +125,7 @@ impl Meter {
             tokens: rest.counts,
             reasoning_tokens: rest.reasoning,
             parent_tool_call_id: parent,
-            ..record(id, self.priced(rest.model.clone(), None))
+            ..record(id, rest.model.clone())
         };
         emit(record, out);
     }

@@ -69,9 +69,6 @@ impl ClaudeCode {
             session.id = id;
             session.told = false;
         }
-        if let Some(state) = &line.fast_mode_state {
-            self.meter.runs_fast(&**state == "on");
-        }
         let cwd = owned(&line.cwd, &session.cwd);
         let model = owned(&line.model, &session.model);
         let tools = line.tools.as_ref().map(|tools| tools.iter().map(|tool| subject::canonical(tool).to_owned()).collect());

@@ -1,7 +1,7 @@
 //! Token counts: one step a model call. Where numbers are repeated, estimated or missing, and what is made of that, is decided
 //! by the call's id and by what the CLI says it counted in the end.
 
-use super::wire::{ModelUsages, Speed, Usage};
+use super::wire::{ModelUsages, Usage};
 use chat_grammar::event::{ChatEvent, EventKind};
 use chat_grammar::usage::{ContextFullness, TokenCounts, UsageModel, UsageOperation, UsageRecord};
 use serde_json::Value;
@@ -27,8 +27,6 @@ pub(super) struct Meter {
     context: Context,
     /// The newest call of the main loop, whose counts say how full the context is.
     newest: Option<String>,
-    /// The fast mode is on, which has prices of its own.
-    is_fast: bool,
 }
 
 #[derive(Debug, Default)]
@@ -144,17 +142,6 @@ impl Meter {
         }
     }
 
-    /// Whether calls run in the fast mode from now on, as far as they do not say it themselves.
-    pub(super) fn runs_fast(&mut self, is_fast: bool) {
-        self.is_fast = is_fast;
-    }
-
-    /// The model by the name under which it is priced.
-    pub(super) fn priced(&self, model: Option<String>, speed: Option<Speed>) -> Option<String> {
-        let is_fast = speed.map_or(self.is_fast, |speed| speed == Speed::Fast);
-        model.map(|model| if is_fast { format!("{model}-fast") } else { model })
-    }
-
     /// The size of a model's window.
     pub(super) fn window(&mut self, model: &str, size: Option<u64>) {
         if let Some(size) = size.filter(|size| *size > 0) {
@@ -205,7 +192,6 @@ impl Meter {
             true => self.context_after(call.model.as_deref(), tokens),
             false => ContextFullness::default(),
         };
-        let model = self.priced(call.model, call.usage.speed);
         let record = UsageRecord {
             operation: UsageOperation::ChatStep,
             source: if call.streamed { STREAM_SOURCE } else { ASSISTANT_SOURCE }.to_owned(),
@@ -217,7 +203,7 @@ impl Meter {
             context,
             parent_tool_call_id: call.parent,
             raw: call.raw,
-            ..record(call.id, model)
+            ..record(call.id, call.model)
         };
         emit(record, out);
     }
@@ -313,7 +299,6 @@ impl Usage {
             cache_creation_input_tokens: self.cache_creation_input_tokens.or(before.cache_creation_input_tokens),
             cache_creation: self.cache_creation.or(before.cache_creation),
             output_tokens_details: self.output_tokens_details.or(before.output_tokens_details),
-            speed: self.speed.or(before.speed),
         }
     }
 }

@@ -128,25 +128,3 @@ fn counts_that_are_none_are_unknown() {
     assert_eq!((tokens.input_tokens, tokens.output_tokens, tokens.cache_read_tokens), (None, None, None));
     assert_eq!(tokens.cache_write_tokens, Some(9_007_199_254_740_993));
 }
-
-#[test]
-fn a_call_in_the_fast_mode_has_a_model_of_its_own_price() {
-    let mut script = Script::bare();
-    let init = |state: &str| json!({ "type": "system", "subtype": "init", "session_id": "s", "fast_mode_state": state });
-    let mut said = usage(3, 1);
-    said["speed"] = "standard".into();
-    script.agent(init("on")).agent(line("a", None, usage(10, 5), Some("end_turn")));
-    script.agent(line("b", None, said, Some("end_turn"))).agent(result(json!({ "claude-x": counted(20, 9) })));
-    script.agent(init("off")).agent(line("c", None, usage(1, 1), Some("end_turn"))).ends();
-
-    let models = records(&script.events).into_iter().filter(|record| record.billable);
-    let models: Vec<_> = models.map(|record| (record.id.as_str(), record.model.model_id.as_deref())).collect();
-    let fast = Some("claude-x-20250101-fast");
-    let expected = [
-        ("a", fast),
-        ("b", Some("claude-x-20250101")),
-        ("r:claude-x", Some("claude-x-fast")),
-        ("c", Some("claude-x-20250101")),
-    ];
-    assert_eq!(models, expected);
-}

@@ -2,7 +2,7 @@
 
 use super::count::{amount, count};
 use crate::rpc::Str;
-use serde::{Deserialize, Deserializer};
+use serde::Deserialize;
 use serde_json::value::RawValue;
 use std::collections::BTreeMap;
 
@@ -58,25 +58,6 @@ pub(in super::super) struct Usage {
     pub cache_creation: Option<CacheCreation>,
     #[serde(default)]
     pub output_tokens_details: Option<OutputDetails>,
-    #[serde(deserialize_with = "speed", default)]
-    pub speed: Option<Speed>,
-}
-
-/// At which speed a call ran, which decides its price.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(in super::super) enum Speed {
-    Standard,
-    Fast,
-}
-
-/// Any other word says nothing.
-fn speed<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Speed>, D::Error> {
-    let raw = Option::<&'de RawValue>::deserialize(deserializer)?;
-    Ok(raw.and_then(|raw| match raw.get() {
-        r#""standard""# => Some(Speed::Standard),
-        r#""fast""# => Some(Speed::Fast),
-        _ => None,
-    }))
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]

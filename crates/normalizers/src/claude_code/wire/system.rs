@@ -20,9 +20,6 @@ pub(in super::super) struct InitLine<'a> {
     pub mcp_servers: Option<Vec<ServerStatus<'a>>>,
     #[serde(borrow, default)]
     pub slash_commands: Option<Vec<Str<'a>>>,
-    /// `on`, `off` or a cooldown.
-    #[serde(borrow, default)]
-    pub fast_mode_state: Option<Str<'a>>,
 }
 
 #[derive(Debug, Deserialize)]
