@@ -184,7 +184,7 @@ export declare function normalizeExecutionContract(contractJson: string): string
 /** Checks a prompt and returns it; throws `INVALID_PROMPT` naming the block and the field at fault. */
 export declare function normalizePrompt(promptJson: string): string
 
-/** The ACP updates of a whole recording; throws `INVALID_OPTIONS` for an agent that is not known. */
+/** The ACP updates of a whole recording; invalid UTF-8 is replaced, what is no line of a recording left out. Throws `INVALID_OPTIONS` for an agent that is not known. */
 export declare function normalizeRecording(harness: string, ndjson: Uint8Array): NativeUpdateParts
 
 /** A record from counts in any known spelling; `context_json` is an object of members that are known better. */

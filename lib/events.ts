@@ -51,7 +51,7 @@ export interface ModeChanged extends Base { type: "mode"; modeId: string }
 export interface CommandsAvailable extends Base { type: "commands"; commands: Array<{ name: string; description: string }> }
 export interface ConfigChanged extends Base { type: "config"; configOptions: SessionConfigOption[] }
 export interface ErrorEvent extends Base { type: "error"; message: string; class: FailureClass; reason: string; retryable: boolean }
-export interface Warning extends Base { type: "warning"; message: string; detail?: string; retry?: { attempt: number; limit: number | null; delayMs: number | null } }
+export interface Warning extends Base { type: "warning"; message: string; detail?: string; severity?: "debug"; retry?: { attempt: number; limit: number | null; delayMs: number | null } }
 export interface Done extends Base { type: "done"; stopReason: string; nativeStopReason?: string | null }
 /** A message that no rule knows. It is counted and recorded, never thrown away in silence and never fatal. */
 export interface Unmapped extends Base { type: "unmapped"; kind: string }

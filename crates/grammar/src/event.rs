@@ -76,6 +76,11 @@ pub enum EventKind {
         detail: Option<String>,
         retry: Option<Retry>,
     },
+    /// Something that only who looks into the numbers wants to know: two accounts of the agent that disagree.
+    Debug {
+        message: String,
+        detail: Option<String>,
+    },
     Done {
         stop_reason: Stop,
         native_stop_reason: Option<String>,

@@ -191,6 +191,27 @@ impl TokenCounts {
         Self { input_tokens: Some(0), output_tokens: Some(0), cache_read_tokens: Some(0), cache_write_tokens: Some(0) };
 }
 
+impl UsageRecord {
+    /// The record without what no JavaScript number holds: such a count is unknown.
+    #[must_use]
+    pub fn bounded(self) -> Self {
+        let held = |count: Option<u64>| count.filter(|count| *count <= MAX_COUNT);
+        let TokenCounts { input_tokens, output_tokens, cache_read_tokens, cache_write_tokens } = self.tokens;
+        Self {
+            tokens: TokenCounts {
+                input_tokens: held(input_tokens),
+                output_tokens: held(output_tokens),
+                cache_read_tokens: held(cache_read_tokens),
+                cache_write_tokens: held(cache_write_tokens),
+            },
+            reasoning_tokens: held(self.reasoning_tokens),
+            cache_write1h_tokens: held(self.cache_write1h_tokens),
+            context: ContextFullness { used: held(self.context.used), size: held(self.context.size) },
+            ..self
+        }
+    }
+}
+
 /// The sum of two counts; unknown where one is, or where it is greater than [`MAX_COUNT`].
 fn add(left: Option<u64>, right: Option<u64>) -> Option<u64> {
     left?.checked_add(right?).filter(|sum| *sum <= MAX_COUNT)

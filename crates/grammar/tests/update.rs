@@ -217,6 +217,7 @@ fn every_official_update_is_read_by_the_official_types() {
         EventKind::Commands { commands: Vec::new() },
         EventKind::Config { options: Vec::new() },
         EventKind::Warning { message: "careful\nmore".to_owned(), detail: None, retry: None },
+        EventKind::Debug { message: "sums differ".to_owned(), detail: Some("input 1 instead of 2".to_owned()) },
         EventKind::Error(ErrorEvent {
             message: String::new(),
             class: FailureClass::Model,
@@ -225,7 +226,7 @@ fn every_official_update_is_read_by_the_official_types() {
         }),
     ];
     let texts = texts(events);
-    assert_eq!(texts.len(), 16);
+    assert_eq!(texts.len(), 17);
     for text in &texts {
         serde_json::from_str::<SessionUpdate>(text).unwrap_or_else(|error| panic!("{text}: {error}"));
     }
@@ -447,4 +448,29 @@ proptest! {
         transcript.add(&text);
         prop_assert!(transcript.is_empty());
     }
+}
+
+#[test]
+fn what_only_debugging_needs_is_no_warning() {
+    let mut updates = Vec::new();
+    let event = EventKind::Debug { message: "sums differ".to_owned(), detail: Some("input 1 instead of 2".to_owned()) };
+    UpdateMapper::new("conversation", "turn").push(event.into(), &mut updates);
+    let [notice] = &updates[..] else { panic!("one update") };
+    let told: serde_json::Value = serde_json::from_str(&text_of(notice, 1, None)).expect("JSON");
+    assert_eq!((told["sessionUpdate"].as_str(), told["severity"].as_str()), (Some("notice"), Some("_debug")));
+    assert_eq!(told["description"], "input 1 instead of 2");
+}
+
+#[test]
+fn a_count_that_no_javascript_number_holds_is_unknown() {
+    let mut record = chat_grammar::usage::normalize_usage(&serde_json::Value::Null, &serde_json::Map::new()).expect("a record");
+    record.tokens.input_tokens = Some(u64::MAX);
+    record.tokens.output_tokens = Some(chat_grammar::usage::MAX_COUNT);
+    record.context.used = Some(u64::MAX);
+    let mut mapper = UpdateMapper::new("conversation", "turn");
+    mapper.push(EventKind::UsageFinal { usage: record }.into(), &mut Vec::new());
+    let [step] = mapper.steps() else { panic!("one step") };
+    let tokens = step.record.tokens;
+    assert_eq!((tokens.input_tokens, tokens.output_tokens), (None, Some(chat_grammar::usage::MAX_COUNT)));
+    assert_eq!(step.record.context.used, None);
 }

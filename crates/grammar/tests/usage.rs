@@ -329,6 +329,35 @@ fn the_agents_own_cost_comes_first_and_the_catalogs_stands_beside_it() {
 }
 
 #[test]
+fn a_price_that_the_gateway_states_is_the_markets() {
+    let call = |from_provider: bool| {
+        let pi = json!({"input": 1_000_000, "output": 0, "cacheRead": 0, "cacheWrite": 0, "totalTokens": 1_000_000,
+            "provider": "anthropic", "model": "claude-haiku-4-5", "cost": {"total": 0.4, "totalFromProvider": from_provider}});
+        settle(&[step(normalize(&pi))])
+    };
+    let (stated, listed) = (call(true), call(false));
+    assert_eq!((stated.cost_usd, stated.cost_source, stated.market_cost_usd), (Some(0.4), Some(CostSource::Native), Some(0.4)));
+    assert_eq!((listed.cost_usd, listed.cost_source, listed.market_cost_usd), (Some(0.4), Some(CostSource::Native), Some(1.0)));
+}
+
+#[test]
+fn the_cost_of_a_turn_leaves_the_market_price_of_its_steps_beside_it() {
+    let counts = json!({"inputTokens": 1_000_000, "outputTokens": 0, "cacheReadTokens": 0, "cacheWriteTokens": 0});
+    let mut call = counts.clone();
+    call["model"] = json!({"providerId": "anthropic", "modelId": "claude-haiku-4-5"});
+    let mut turn = counts;
+    turn["operation"] = json!("chat_turn");
+    turn["billable"] = json!(false);
+    turn["nativeCostUsd"] = json!(0.7);
+    let usage = settle(&[step_with("a", call.clone()), step_with("turn", turn.clone())]);
+    assert_eq!((usage.cost_usd, usage.cost_source, usage.market_cost_usd), (Some(0.7), Some(CostSource::Native), Some(1.0)));
+    // A mode without a published price has no market price, whatever the agent says that it cost.
+    call["model"]["modelId"] = json!("claude-haiku-4-5-fast");
+    let usage = settle(&[step_with("a", call), step_with("turn", turn)]);
+    assert_eq!((usage.cost_usd, usage.cost_source, usage.market_cost_usd), (Some(0.7), Some(CostSource::Native), None));
+}
+
+#[test]
 fn a_sum_leaves_prices_and_repeats_alone() {
     let counts =
         json!({"inputTokens": 5, "outputTokens": 1, "model": {"providerId": "anthropic", "modelId": "claude-haiku-4-5"}});

@@ -264,6 +264,7 @@ fn opens_turn(event: &EventKind) -> bool {
         | EventKind::Commands { .. }
         | EventKind::Config { .. }
         | EventKind::Warning { .. }
+        | EventKind::Debug { .. }
         | EventKind::Done { .. }
         | EventKind::Unmapped { .. } => false,
         EventKind::Relayed(relayed) => relayed.meaning.as_ref().is_some_and(opens_turn),

@@ -347,6 +347,7 @@ fn is_progress(event: &EventKind) -> bool {
         | EventKind::Config { .. }
         | EventKind::Error(_)
         | EventKind::Warning { .. }
+        | EventKind::Debug { .. }
         | EventKind::Done { .. }
         | EventKind::Unmapped { .. } => false,
     }

@@ -215,6 +215,7 @@ fn is_content(event: &ChatEvent) -> bool {
             | EventKind::Commands { .. }
             | EventKind::Config { .. }
             | EventKind::Warning { .. }
+            | EventKind::Debug { .. }
             | EventKind::UsageFinal { .. }
             | EventKind::Done { .. }
             | EventKind::Unmapped { .. }

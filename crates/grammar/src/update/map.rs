@@ -16,6 +16,9 @@ use crate::usage::{UsageOperation, UsageRecord, UsageStep};
 use serde_json::{Value, json};
 use std::collections::{HashMap, HashSet};
 
+/// ACP leaves words with an underscore to implementations: a reader that does not know this one shows no warning.
+const DEBUG_SEVERITY: &str = "_debug";
+
 /// Makes the updates of one turn.
 #[derive(Debug)]
 pub struct UpdateMapper {
@@ -100,6 +103,10 @@ impl UpdateMapper {
             EventKind::Warning { message, detail, retry } => {
                 let update = SessionUpdate::Notice(notice(NoticeSeverity::Warning, message, detail));
                 updates.push(with(update, Extra { retry, ..Extra::default() }));
+            }
+            EventKind::Debug { message, detail } => {
+                let severity = NoticeSeverity::Other(DEBUG_SEVERITY.to_owned());
+                updates.push(official(SessionUpdate::Notice(notice(severity, message, detail))));
             }
             EventKind::Relayed(relayed) => updates.push(self.relayed(*relayed, parent.as_deref())),
             EventKind::Done { .. } | EventKind::Unmapped { .. } => {}
@@ -260,6 +267,7 @@ impl UpdateMapper {
         if record.parent_tool_call_id.is_none() {
             record.parent_tool_call_id = parent.map(str::to_owned);
         }
+        let record = record.bounded();
         let step = UsageStep { turn_id: self.turn_id.clone(), index: self.steps.len() as u64, record };
         self.steps.push(step.clone());
         Some(step)

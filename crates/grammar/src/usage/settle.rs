@@ -3,6 +3,7 @@
 use super::{CostSource, ModelUsage, TokenCounts, TurnUsage, UsageModel, UsageOperation, UsageRecord, UsageStep, add};
 use crate::catalog::ModelCatalog;
 use crate::cost::{PricedTokens, calculate_cost, calculate_sum_cost};
+use serde_json::Value;
 use std::collections::HashMap;
 
 /// Sums the billable steps as they are, with the agent's own costs. `None` where there is none.
@@ -34,7 +35,7 @@ pub fn finalize_turn_usage(steps: &[UsageStep], catalog: &ModelCatalog) -> Optio
     let without = |operation| all.iter().copied().filter(|record| record.operation != operation).collect::<Vec<_>>();
     let counted = without(left_out);
 
-    let market = |record: &UsageRecord| market_cost(record, catalog);
+    let market = |record: &UsageRecord| gateway_cost(record).or_else(|| market_cost(record, catalog));
     let either = |record: &UsageRecord| native(record).or_else(|| market(record));
     // What an agent says of the whole turn is its cost, also where its steps are what is counted, and the other way round.
     // A sum that bills nothing, since the steps do, may still say what the turn cost.
@@ -107,6 +108,13 @@ fn merged(former: &UsageRecord, later: &UsageRecord) -> UsageRecord {
 
 fn native(record: &UsageRecord) -> Option<f64> {
     record.native_cost_usd.filter(|cost| cost.is_finite() && *cost >= 0.0)
+}
+
+/// The cost where it is the price that the gateway itself stated, as Pi 1.6.0 marks it (`totalFromProvider`): a list of prices
+/// knows no better.
+fn gateway_cost(record: &UsageRecord) -> Option<f64> {
+    let cost = record.raw.get("cost").or_else(|| record.raw.pointer("/usage/cost"))?;
+    native(record).filter(|_| cost.get("totalFromProvider").and_then(Value::as_bool) == Some(true))
 }
 
 fn market_cost(record: &UsageRecord, catalog: &ModelCatalog) -> Option<f64> {

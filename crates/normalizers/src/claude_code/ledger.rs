@@ -1,6 +1,7 @@
 //! The account at the end of a turn: the CLI says what it counted for each model, and what is more than the known steps becomes
 //! a step of its own. Compactions, subagents' answers and cut calls show nowhere else.
 
+use super::speed::Mode;
 use super::usage::{Certainty, Meter, PendingCall, Step, Totals, emit, record};
 use super::wire::{ModelUsage, ModelUsages, ResultLine, Usage};
 use chat_grammar::event::ChatEvent;
@@ -68,8 +69,10 @@ impl Meter {
             None => pending.into_iter().for_each(|call| self.step(call, Certainty::OutputUnknown, out)),
         }
         self.sum(result, since.as_ref(), cost, how, out);
+        self.compare(result, since.as_ref().map(|since| Entry::sum(&entries(since)).counts), how, out);
         self.snapshot(format!("{}:context", how.id), out);
         self.steps.clear();
+        self.cut = false;
     }
 
     /// Gives each model's count to its calls.
@@ -116,7 +119,14 @@ impl Meter {
             false => UsageOperation::ChatStep,
         };
         calls.into_iter().for_each(|call| self.step(call, Certainty::CountedElsewhere, out));
-        self.steps.push(Step { model: rest.model.clone(), counts: rest.counts, reasoning: rest.reasoning });
+        self.steps.push(Step {
+            call: None,
+            is_sure: false,
+            is_main: false,
+            model: rest.model.clone(),
+            counts: rest.counts,
+            reasoning: rest.reasoning,
+        });
         let id = format!("{}:{}", how.id, rest.model.as_deref().unwrap_or("all"));
         let record = UsageRecord {
             operation,
@@ -125,7 +135,7 @@ impl Meter {
             tokens: rest.counts,
             reasoning_tokens: rest.reasoning,
             parent_tool_call_id: parent,
-            ..record(id, rest.model.clone())
+            ..record(id, self.speed.priced(rest.model.clone(), &Mode::default()))
         };
         emit(record, out);
     }
@@ -179,11 +189,11 @@ impl Entry {
         }
     }
 
-    /// True for the model that was counted here: names differ by a date at the end, and by a window in brackets.
+    /// True for the model that was counted here.
     fn is_of(&self, model: Option<&str>) -> bool {
-        let Some(model) = model.map(plain) else { return false };
+        let Some(model) = model else { return false };
         let names = [self.model.as_deref(), self.canonical.as_deref()];
-        names.into_iter().flatten().map(plain).any(|name| name == model || dated(name, model) || dated(model, name))
+        names.into_iter().flatten().any(|name| is_same_model(name, model))
     }
 
     fn sum(entries: &[Self]) -> Self {
@@ -231,6 +241,12 @@ impl Entry {
             && self.counts.cache_read_tokens.unwrap_or(0) == call.cache_read_tokens.unwrap_or(0)
             && self.counts.cache_write_tokens.unwrap_or(0) == call.cache_write_tokens.unwrap_or(0)
     }
+}
+
+/// True for two names of one model: they differ by a date at the end, and by a window in brackets.
+pub(super) fn is_same_model(left: &str, right: &str) -> bool {
+    let (left, right) = (plain(left), plain(right));
+    left == right || dated(left, right) || dated(right, left)
 }
 
 fn plain(model: &str) -> &str {

@@ -1,5 +1,6 @@
 //! Claude Code: the CLI's stream-json with its control protocol.
 
+mod audit;
 mod calls;
 mod compaction;
 mod edits;
@@ -15,6 +16,7 @@ mod requests;
 mod results;
 mod session;
 mod shell;
+mod speed;
 mod stream;
 mod subject;
 mod system;

@@ -56,6 +56,7 @@ impl Session {
 impl ClaudeCode {
     /// `system/init`, which comes again at every turn.
     pub(super) fn initialized(&mut self, line: &InitLine<'_>, out: &mut Vec<ChatEvent>) {
+        self.meter.speed.told(line.fast_mode_state.as_deref());
         let session = &mut self.session;
         let owned = |text: &Option<crate::rpc::Str<'_>>, known: &Option<String>| {
             text.as_deref().map(str::to_owned).or_else(|| known.clone())
@@ -118,6 +119,7 @@ impl ClaudeCode {
         if let Some(mode) = answer.current_permission_mode.as_deref() {
             self.mode_is(mode, out);
         }
+        self.meter.speed.offered(answer.models);
         let commands = answer.commands.iter().flatten().map(|command: &Command<'_>| {
             let hint = command.argument_hint.as_deref().filter(|hint| !hint.is_empty()).map(str::to_owned);
             (command.name.to_string(), command.description.as_deref().unwrap_or_default().to_owned(), hint)

@@ -19,6 +19,7 @@ impl ClaudeCode {
         self.session.resumed();
         let how = Settlement { id: &id, ended_well, compacted: self.turn.compacted };
         self.meter.settle(line, how, out);
+        self.meter.speed.told(line.fast_mode_state.as_deref());
         // The text of the result repeats the last answer; only where there was none, as of some commands, is it one.
         let text = line.result.as_deref().filter(|text| !text.is_empty());
         if let Some(text) = text.filter(|_| line.is_error != Some(true) && !self.speaker(None).answered) {

@@ -1,6 +1,7 @@
 //! Token counts: one step a model call. Where numbers are repeated, estimated or missing, and what is made of that, is decided
 //! by the call's id and by what the CLI says it counted in the end.
 
+use super::speed::{Mode, Speed};
 use super::wire::{ModelUsages, Usage};
 use chat_grammar::event::{ChatEvent, EventKind};
 use chat_grammar::usage::{ContextFullness, TokenCounts, UsageModel, UsageOperation, UsageRecord};
@@ -20,6 +21,8 @@ pub(super) struct Meter {
     pub(super) pending: Vec<PendingCall>,
     /// The billable steps since the last result.
     pub(super) steps: Vec<Step>,
+    /// A call of the main loop since the last result is in a sum of several.
+    pub(super) cut: bool,
     told: HashSet<String>,
     /// What the CLI's running totals were at the last result; `None`: unknown, as after a resume.
     pub(super) totals: Option<Totals>,
@@ -27,6 +30,7 @@ pub(super) struct Meter {
     context: Context,
     /// The newest call of the main loop, whose counts say how full the context is.
     newest: Option<String>,
+    pub(super) speed: Speed,
 }
 
 #[derive(Debug, Default)]
@@ -51,6 +55,7 @@ pub(super) struct PendingCall {
     pub parent: Option<String>,
     pub usage: Usage,
     pub raw: Value,
+    pub mode: Mode,
     /// Its counts came with a reason to stop: they are final unless more lines of it come.
     pub settled: bool,
     pub streamed: bool,
@@ -59,6 +64,12 @@ pub(super) struct PendingCall {
 /// What a billable step counted.
 #[derive(Debug, Clone)]
 pub(super) struct Step {
+    /// The API's message; `None` where it is no single call.
+    pub call: Option<String>,
+    /// A call of the main loop whose counts are all the provider's.
+    pub is_sure: bool,
+    /// No call of a subagent, and none of the CLI's own.
+    pub is_main: bool,
     pub model: Option<String>,
     pub counts: TokenCounts,
     pub reasoning: Option<u64>,
@@ -94,6 +105,7 @@ impl Meter {
                 if let Some(usage) = usage.filter(|_| told.stopped || !call.streamed) {
                     call.usage = usage.or(call.usage);
                     call.raw = raw();
+                    call.mode.read(&call.raw);
                 }
                 call.settled |= told.stopped;
             }
@@ -101,12 +113,15 @@ impl Meter {
                 if told.parent.is_none() {
                     self.newest = Some(told.id.to_owned());
                 }
+                let raw = raw();
+                let mode = Mode::of(&raw);
                 self.pending.push(PendingCall {
                     id: told.id.to_owned(),
                     model: told.model.map(str::to_owned),
                     parent: told.parent.map(str::to_owned),
                     usage: usage.unwrap_or_default(),
-                    raw: raw(),
+                    raw,
+                    mode,
                     settled: told.stopped,
                     streamed: told.streamed,
                 });
@@ -123,6 +138,7 @@ impl Meter {
             let usage: Usage = serde_json::from_str(raw.get()).unwrap_or_default();
             call.usage = usage.or(call.usage);
             call.raw = serde_json::from_str(raw.get()).unwrap_or_default();
+            call.mode.read(&call.raw);
         }
         self.step(call, Certainty::Exact, out);
     }
@@ -186,8 +202,16 @@ impl Meter {
             }
         };
         if billable {
-            self.steps.push(Step { model: call.model.clone(), counts: tokens, reasoning });
+            self.steps.push(Step {
+                call: Some(call.id.clone()),
+                is_sure: certainty == Certainty::Exact,
+                is_main: call.parent.is_none(),
+                model: call.model.clone(),
+                counts: tokens,
+                reasoning,
+            });
         }
+        self.cut |= call.parent.is_none() && certainty == Certainty::CountedElsewhere;
         let context = match billable && self.newest.as_ref() == Some(&call.id) {
             true => self.context_after(call.model.as_deref(), tokens),
             false => ContextFullness::default(),
@@ -203,7 +227,7 @@ impl Meter {
             context,
             parent_tool_call_id: call.parent,
             raw: call.raw,
-            ..record(call.id, call.model)
+            ..record(call.id, self.speed.priced(call.model, &call.mode))
         };
         emit(record, out);
     }

@@ -99,7 +99,7 @@ fn of_kind(kind: &EventKind) -> Fields {
         }
         EventKind::UsageFinal { usage } => {
             let mut fields = Fields::of("usage.final");
-            fields.set_json("usage", usage);
+            fields.set_json("usage", &usage.clone().bounded());
             fields
         }
         EventKind::CompactionStarted { compaction_id, trigger, pre_tokens } => {
@@ -165,6 +165,13 @@ fn of_kind(kind: &EventKind) -> Fields {
             if let Some(retry) = retry {
                 fields.set_json("retry", retry);
             }
+            fields
+        }
+        EventKind::Debug { message, detail } => {
+            let mut fields = Fields::of("warning");
+            fields.set("message", message.as_str());
+            fields.set("severity", "debug");
+            fields.set_some("detail", detail.as_deref());
             fields
         }
         EventKind::Done { stop_reason, native_stop_reason } => {

@@ -92,6 +92,9 @@ fn kind(reader: &Reader<'_>) -> Result<EventKind, Fault> {
             reason: reader.maybe("reason")?.unwrap_or_else(|| "agent_error".to_owned()),
             retryable: reader.maybe("retryable")?.unwrap_or(false),
         }),
+        "warning" if reader.maybe::<String>("severity")?.as_deref() == Some("debug") => {
+            EventKind::Debug { message: reader.text("message")?, detail: reader.maybe("detail")? }
+        }
         "warning" => EventKind::Warning {
             message: reader.text("message")?,
             detail: reader.maybe("detail")?,

@@ -2,7 +2,7 @@
 
 use crate::facts::records;
 use crate::script::Script;
-use chat_grammar::event::{ChatEvent, FinishReason, Side};
+use chat_grammar::event::{ChatEvent, EventKind, FinishReason, Side};
 use chat_grammar::usage::{UsageOperation, UsageRecord};
 use chat_normalizers::Options;
 use serde_json::{Value, json};
@@ -126,5 +126,100 @@ fn counts_that_are_none_are_unknown() {
     let [record] = records(&script.events)[..] else { panic!("one record") };
     let tokens = record.tokens;
     assert_eq!((tokens.input_tokens, tokens.output_tokens, tokens.cache_read_tokens), (None, None, None));
-    assert_eq!(tokens.cache_write_tokens, Some(9_007_199_254_740_993));
+    assert_eq!(tokens.cache_write_tokens, None);
+}
+
+/// The details of what was told to whoever looks into the numbers.
+fn differences(events: &[ChatEvent]) -> Vec<&str> {
+    let details = events.iter().filter_map(|event| match &event.kind {
+        EventKind::Debug { detail, .. } => detail.as_deref(),
+        _ => None,
+    });
+    details.collect()
+}
+
+fn summed(subtype: &str, main: Value, since: Value, begun: Option<&[&str]>) -> Value {
+    let failed = subtype != "success";
+    let mut result = result(since);
+    result["subtype"] = subtype.into();
+    result["is_error"] = failed.into();
+    result["usage"] = main;
+    if let Some(begun) = begun {
+        result["begun_message_ids"] = json!(begun);
+    }
+    result
+}
+
+#[test]
+fn a_sum_that_is_not_that_of_its_calls_is_told_and_counts_nothing() {
+    let mut script = Script::bare();
+    script.agent(line("a", None, usage(10, 5), Some("tool_use"))).agent(line("b", None, usage(20, 6), Some("end_turn")));
+    script.agent(summed("success", usage(33, 11), json!({ "claude-x": counted(30, 11) }), None));
+    assert_eq!(differences(&script.events), ["usage: input 33 instead of 30"]);
+    assert_eq!(steps(&script.events), [("a", Some(10), Some(5), true), ("b", Some(20), Some(6), true)]);
+
+    // Calls that said more than the CLI counted.
+    let mut script = Script::bare();
+    script.agent(line("a", None, usage(10, 5), Some("end_turn")));
+    script.agent(summed("success", usage(10, 5), json!({ "claude-x": counted(10, 4) }), None));
+    assert_eq!(differences(&script.events), ["modelUsage: output 4 instead of 5"]);
+    assert_eq!(steps(&script.events), [("a", Some(10), Some(5), true)]);
+}
+
+#[test]
+fn sums_that_cover_other_calls_or_none_are_no_difference() {
+    let none = || usage(0, 0);
+    let counted = || json!({ "claude-x": counted(10, 5) });
+    let told = |result: Value| {
+        let mut script = Script::bare();
+        script.agent(line("a", None, usage(10, 5), Some("end_turn"))).agent(result);
+        differences(&script.events).len()
+    };
+    assert_eq!(told(summed("success", usage(10, 5), counted(), None)), 0);
+    // 2.1.332: what was spent is in `modelUsage` alone.
+    assert_eq!(told(summed("error_max_budget_usd", none(), counted(), None)), 0);
+    assert_eq!(told(summed("error_during_execution", none(), json!({}), None)), 0);
+    // The call was begun in a turn that is in another sum.
+    assert_eq!(told(summed("success", usage(3, 1), counted(), Some(&["b"]))), 0);
+    assert_eq!(told(summed("success", usage(3, 1), counted(), Some(&["a"]))), 1);
+
+    // The sum of the main loop is without its subagents and its compactions.
+    let mut script = Script::bare();
+    script.agent(line("a", None, usage(10, 5), Some("tool_use"))).agent(line("s", Some("task"), usage(7, 1), None));
+    script.agent(summed("success", usage(10, 5), json!({ "claude-x": { "inputTokens": 40, "outputTokens": 12 } }), None));
+    assert_eq!(differences(&script.events), [""; 0]);
+}
+
+/// The names under which the calls of a session are priced.
+fn priced(models: Value, state: &str, calls: &[(&str, Value)]) -> Vec<String> {
+    let mut script = Script::bare();
+    let request = json!({ "subtype": "initialize" });
+    script.host(json!({ "type": "control_request", "request_id": "h", "request": request }));
+    let answer = json!({ "subtype": "success", "request_id": "h", "response": { "commands": [], "models": models } });
+    script.agent(json!({ "type": "control_response", "response": answer }));
+    script.agent(json!({ "type": "system", "subtype": "init", "session_id": "s", "model": "big", "fast_mode_state": state }));
+    for (index, (model, more)) in calls.iter().enumerate() {
+        let mut usage = usage(10, 5);
+        usage.as_object_mut().expect("an object").extend(more.as_object().expect("an object").clone());
+        let mut call = line(&format!("m{index}"), None, usage, Some("end_turn"));
+        call["message"]["model"] = (*model).into();
+        script.agent(call);
+    }
+    script.ends();
+    records(&script.events).into_iter().filter_map(|record| record.model.model_id.clone()).collect()
+}
+
+#[test]
+fn a_fast_call_is_priced_as_such() {
+    let models = || json!([{ "value": "opus", "resolvedModel": "big", "supportsFastMode": true }, { "value": "small" }]);
+    let silent = || json!({});
+    // The API need not repeat how fast it was asked to be.
+    assert_eq!(priced(models(), "on", &[("big-20260101", silent()), ("small", silent())]), ["big-20260101-fast", "small"]);
+    assert_eq!(priced(models(), "off", &[("big", silent())]), ["big"]);
+    assert_eq!(priced(Value::Null, "on", &[("anything", silent())]), ["anything-fast"]);
+    // Where it does, it knows best.
+    let says = |speed: &str| json!({ "speed": speed });
+    assert_eq!(priced(models(), "on", &[("big", says("standard"))]), ["big"]);
+    assert_eq!(priced(models(), "cooldown", &[("big", says("fast"))]), ["big-fast"]);
+    assert_eq!(priced(models(), "off", &[("big", json!({ "service_tier": "priority" }))]), ["big-priority"]);
 }

@@ -1,6 +1,7 @@
 //! What each recording must count: the model server's own numbers, and the CLI's account of the turn.
 
 use crate::facts::{Facts, billed, each, records, turns};
+use chat_grammar::event::EventKind;
 use chat_grammar::usage::{UsageOperation, UsageRecord, UsageStep, finalize_turn_usage};
 use serde_json::Value;
 use std::collections::BTreeSet;
@@ -30,7 +31,9 @@ fn each_call_of_the_main_loop_counts_what_the_server_sent() {
             assert_eq!(record.cache_write1h_tokens, hour, "{name}");
             let thought = usage["output_tokens_details"]["thinking_tokens"].as_u64();
             assert_eq!(record.reasoning_tokens, thought.or(record.reasoning_tokens), "{name}");
-            assert_eq!(record.model.model_id.as_deref(), stream.start["message"]["model"].as_str(), "{name}");
+            let model = stream.start["message"]["model"].as_str().expect("a model");
+            let priced = if name == "fast_mode" { format!("{model}-fast") } else { model.to_owned() };
+            assert_eq!(record.model.model_id, Some(priced), "{name}");
         }
     });
 }
@@ -153,5 +156,35 @@ fn the_context_is_the_newest_call_of_the_main_loop() {
             let newer = matches!(name, "error_drop_mid_sse" | "error_sse_event" | "interrupt_with_queue" | "compact_manual");
             assert!(newer || shown.context.used == Some(used), "{name}: {:?} is not {used}", shown.context);
         }
+    });
+}
+
+#[test]
+fn a_session_in_the_fast_mode_is_never_priced_as_another() {
+    let recording = super::one("fast_mode");
+    let events = super::play(&recording.lines());
+    let models: Vec<Option<&str>> =
+        records(&events).into_iter().filter(|record| record.billable).map(|record| record.model.model_id.as_deref()).collect();
+    assert_eq!(models, [Some("claude-opus-5-5-fast"); 2]);
+}
+
+#[test]
+fn only_sums_that_contradict_the_calls_are_told() {
+    each(|name, _, events| {
+        let told: Vec<&str> = events
+            .iter()
+            .filter_map(|event| match &event.kind {
+                EventKind::Debug { detail, .. } => detail.as_deref(),
+                _ => None,
+            })
+            .collect();
+        let expected: &[&str] = match name {
+            // The CLI does not count the call that was cut.
+            "error_sse_event" | "v2_1_197_error_drop_mid_sse" => &["modelUsage: input 20 instead of 40"],
+            // The call of the turn that was killed is in no account of the next process.
+            "resume_after_kill" => &["modelUsage: input 70 instead of 120, output 5 instead of 10"],
+            _ => &[],
+        };
+        assert_eq!(told, expected, "{name}");
     });
 }

@@ -129,6 +129,7 @@ fn kind(kind: &EventKind) -> String {
         EventKind::Error(error) => {
             format!("error {:?} {} retryable={} {}", error.class, error.reason, error.retryable, short(&error.message))
         }
+        EventKind::Debug { message, detail } => format!("debug {} detail={}", short(message), id(detail)),
         EventKind::Warning { message, detail, retry } => {
             let mut line = format!("warning {}", short(message));
             if let Some(detail) = detail {

@@ -129,6 +129,20 @@ pub(in super::super) struct Initialized<'a> {
     pub commands: Option<Vec<Command<'a>>>,
     #[serde(borrow, default)]
     pub current_permission_mode: Option<Str<'a>>,
+    #[serde(borrow, default)]
+    pub models: Option<&'a RawValue>,
+}
+
+/// A model that the user may choose.
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(in super::super) struct OfferedModel<'a> {
+    #[serde(borrow, default)]
+    pub value: Option<Str<'a>>,
+    #[serde(borrow, default)]
+    pub resolved_model: Option<Str<'a>>,
+    #[serde(default)]
+    pub supports_fast_mode: Option<bool>,
 }
 
 #[derive(Debug, Deserialize)]

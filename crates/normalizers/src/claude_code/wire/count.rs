@@ -1,12 +1,13 @@
 //! Numbers that count something.
 
+use chat_grammar::usage::MAX_COUNT;
 use serde::{Deserialize, Deserializer};
 use serde_json::value::RawValue;
 
 /// A count. What is none (negative, a fraction, too large, no number) is unknown and harms nothing else.
 pub(super) fn count<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<u64>, D::Error> {
     let raw = Option::<&'de RawValue>::deserialize(deserializer)?;
-    Ok(raw.and_then(|raw| raw.get().parse().ok()))
+    Ok(raw.and_then(|raw| raw.get().parse().ok()).filter(|count| *count <= MAX_COUNT))
 }
 
 /// An amount of money; what is none is unknown.

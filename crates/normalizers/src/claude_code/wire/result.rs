@@ -38,6 +38,11 @@ pub(in super::super) struct ResultLine<'a> {
     pub usage: Option<&'a RawValue>,
     #[serde(borrow, rename = "modelUsage", default)]
     pub model_usage: Option<&'a RawValue>,
+    #[serde(borrow, default)]
+    pub fast_mode_state: Option<Str<'a>>,
+    /// The API's ids of the calls of the main loop. Absent in 2.1.197.
+    #[serde(borrow, default)]
+    pub begun_message_ids: Option<Vec<Str<'a>>>,
     /// Absent in 2.1.197.
     #[serde(borrow, default)]
     pub model_usage_since_last_result: Option<&'a RawValue>,

@@ -12,6 +12,8 @@ pub(in super::super) struct InitLine<'a> {
     pub cwd: Option<Str<'a>>,
     #[serde(borrow, default)]
     pub model: Option<Str<'a>>,
+    #[serde(borrow, default)]
+    pub fast_mode_state: Option<Str<'a>>,
     #[serde(borrow, rename = "permissionMode", default)]
     pub permission_mode: Option<Str<'a>>,
     #[serde(borrow, default)]
