@@ -53,7 +53,7 @@ fn said(lines: &[RecordedLine<'_>]) -> String {
 #[test]
 fn a_recording_may_stop_anywhere() {
     for played in played() {
-        variations::stops(&played, 1, |end, events| {
+        variations::stops(&played, |end, events| {
             assert_eq!(text(events), said(&played.lines[..end]), "{} cut at {end}", played.name);
         });
     }

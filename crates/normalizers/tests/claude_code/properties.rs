@@ -67,7 +67,7 @@ fn a_recording_may_stop_anywhere() {
     for (recording, played) in recordings().iter().zip(played()) {
         let answers: Vec<Option<(String, String)>> = recording.messages().iter().map(whole_answer).collect();
         let all: Vec<_> = answers.iter().flatten().cloned().collect();
-        variations::stops(&played, 1 + played.lines.len() / 60, |end, events| {
+        variations::stops(&played, |end, events| {
             if tells_texts_apart(&recording.name) {
                 let whole: Vec<_> = answers[..end].iter().flatten().cloned().collect();
                 check_texts(&recording.name, &whole, &all, events);

@@ -76,7 +76,7 @@ fn check_texts<'a>(name: &str, answers: impl Iterator<Item = &'a Answer>, events
 fn a_recording_may_stop_anywhere() {
     for (recording, played) in recordings().iter().zip(played()) {
         let answers = whole_answers(recording);
-        variations::stops(&played, 1, |end, events| check_texts(&recording.name, answers[..end].iter(), events));
+        variations::stops(&played, |end, events| check_texts(&recording.name, answers[..end].iter(), events));
     }
 }
 

@@ -31,10 +31,10 @@ fn play(harness: &str, lines: &[RecordedLine<'_>], what: impl Fn() -> String) ->
     events
 }
 
-/// The recording stops after each `step` messages. `check` gets how many there were, and the events.
-pub(crate) fn stops(played: &Played<'_>, step: usize, check: impl Fn(usize, &[ChatEvent])) {
+/// The recording stops after each message. `check` gets how many there were, and the events.
+pub(crate) fn stops(played: &Played<'_>, check: impl Fn(usize, &[ChatEvent])) {
     let Played { harness, name, lines } = played;
-    for end in (0..=lines.len()).step_by(step) {
+    for end in 0..=lines.len() {
         let mut normalizer = normalizer(harness);
         let mut events = Vec::new();
         lines[..end].iter().for_each(|line| push(normalizer.as_mut(), line, &mut events));

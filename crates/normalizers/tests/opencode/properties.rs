@@ -72,7 +72,7 @@ fn a_recording_may_stop_anywhere() {
     for (recording, played) in recordings().iter().zip(played()) {
         let facts = Facts::read(recording.messages());
         let wholes: Vec<_> = played.lines.iter().map(|line| whole_text(&facts, line)).collect();
-        variations::stops(&played, 1, |end, events| check_texts(&recording.name, wholes[..end].iter(), events));
+        variations::stops(&played, |end, events| check_texts(&recording.name, wholes[..end].iter(), events));
     }
 }
 

@@ -82,7 +82,7 @@ fn compactions_begin(name: &str, events: &[ChatEvent]) {
 fn a_recording_may_stop_anywhere() {
     for (recording, played) in recordings().iter().zip(played()) {
         let texts = whole_texts(recording);
-        variations::stops(&played, 1, |end, events| {
+        variations::stops(&played, |end, events| {
             compactions_begin(&recording.name, events);
             check_texts(&recording.name, texts[..end].iter(), events);
         });
