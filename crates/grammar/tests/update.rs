@@ -230,7 +230,7 @@ fn every_official_update_is_read_by_the_official_types() {
     for text in &texts {
         serde_json::from_str::<SessionUpdate>(text).unwrap_or_else(|error| panic!("{text}: {error}"));
     }
-    assert!(texts[15].contains(r#""title":"The agent gave no message""#), "a notice is never without a title");
+    assert!(texts[16].contains(r#""title":"The agent gave no message""#), "a notice is never without a title");
 }
 
 #[test]
