@@ -12,6 +12,8 @@ use std::path::PathBuf;
 /// The provider's custom, and where Claude Code looks for a key. Any of the others would beat a login.
 pub(super) const KEY_VARIABLE: &str = "ANTHROPIC_API_KEY";
 pub(super) const HEADERS_VARIABLE: &str = "ANTHROPIC_CUSTOM_HEADERS";
+/// What Claude Code itself needs, and nothing that it starts may have.
+pub(super) const SECRET_VARIABLES: [&str; 2] = [KEY_VARIABLE, HEADERS_VARIABLE];
 const BASE_URL_VARIABLE: &str = "ANTHROPIC_BASE_URL";
 /// What chooses an account and an endpoint, and must not come from the host's own environment.
 pub(super) const ACCOUNT_VARIABLES: [&str; 5] =

@@ -4,7 +4,7 @@
 //! settings, servers, instructions, skills and hooks stay out, and what Claude Code writes stays in. The project's own are shut out
 //! by options.
 
-use super::auth::{ACCOUNT_VARIABLES, Account, HEADERS_VARIABLE, KEY_VARIABLE};
+use super::auth::{ACCOUNT_VARIABLES, Account, SECRET_VARIABLES};
 use super::settings::Settings;
 use crate::adapter::{HostContext, PreparedExecution};
 use crate::environment;
@@ -81,10 +81,10 @@ pub(super) fn prepare(
     Ok(Prepared { launch: Launch { program, args, env, cwd }, login })
 }
 
-/// What Claude Code itself needs and its commands must not have: a script that runs before each of them takes it away. Claude Code's
+/// Its commands must not have Claude Code's secrets: a script that runs before each of them takes them away. Claude Code's
 /// own way to keep a key back needs bubblewrap (2.1.332).
 fn keep_from_commands(home: &Path, env: &mut BTreeMap<String, String>) -> io::Result<()> {
-    let mut lines = vec![format!("unset {KEY_VARIABLE} {HEADERS_VARIABLE}")];
+    let mut lines = vec![format!("unset {}", SECRET_VARIABLES.join(" "))];
     // Its logs of MCP servers would lie in the user's cache.
     let cache = env.insert("XDG_CACHE_HOME".to_owned(), home.join("cache").to_string_lossy().into_owned());
     lines.push(match cache {

@@ -297,6 +297,10 @@ impl AgentSession for ClaudeCodeSession {
         events
     }
 
+    fn takes_updated_input(&self, request_id: &str) -> bool {
+        self.requests.get(request_id).is_some_and(Request::asks_leave)
+    }
+
     async fn deliver(&mut self) {
         for line in std::mem::take(&mut self.answers) {
             self.control.send(line);

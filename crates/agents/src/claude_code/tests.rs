@@ -111,7 +111,7 @@ fn servers_of_every_transport_are_taken() {
 }
 
 fn leave(option: Option<&str>, reason: Option<&str>) -> RequestAnswer {
-    RequestAnswer::Permission { option_id: option.map(str::to_owned), reason: reason.map(str::to_owned) }
+    RequestAnswer::Permission { option_id: option.map(str::to_owned), reason: reason.map(str::to_owned), updated_input: None }
 }
 
 #[test]
@@ -136,6 +136,21 @@ fn answers_take_the_form_of_their_request() {
     let mode = json!([{ "type": "setMode", "mode": "acceptEdits", "destination": "session" }]);
     assert_eq!(plan.response(&leave(Some("allow_always"), None))["updatedPermissions"], mode);
     assert!(plan.response(&leave(Some("allow"), None)).get("updatedPermissions").is_none());
+}
+
+#[test]
+fn an_allowance_holds_the_whole_input_changed_or_not() {
+    let input = json!({ "command": "rm -r /", "timeout": 3 });
+    let asked: Request =
+        serde_json::from_value(json!({ "subtype": "can_use_tool", "tool_name": "Bash", "input": input })).unwrap();
+    let changed = json!({ "command": "ls" });
+    for (updated, expected) in [(None, &input), (changed.as_object().cloned(), &changed)] {
+        for option in ["allow", "allow_always"] {
+            let answer =
+                RequestAnswer::Permission { option_id: Some(option.to_owned()), reason: None, updated_input: updated.clone() };
+            assert_eq!(asked.response(&answer)["updatedInput"], *expected);
+        }
+    }
 }
 
 #[test]

@@ -125,7 +125,7 @@ fn request(method: &str, params: Value) -> Request {
 }
 
 fn leave(option: Option<&str>, reason: Option<&str>) -> RequestAnswer {
-    RequestAnswer::Permission { option_id: option.map(str::to_owned), reason: reason.map(str::to_owned) }
+    RequestAnswer::Permission { option_id: option.map(str::to_owned), reason: reason.map(str::to_owned), updated_input: None }
 }
 
 #[test]
