@@ -38,6 +38,8 @@ test.each<["permission" | "elicitation", object]>([
 test("what is right crosses as it is, without what only JavaScript may see", async () => {
   const outcome = { outcome: "selected", optionId: "yes" };
   expect(await ask("permission", () => ({ ...outcome, _meta: { mine: 1 } }))).toEqual({ answer: { outcome }, warnings: [] });
+  const amalgm = { updatedInput: { command: "ls", limits: [1, null] } };
+  expect(await ask("permission", () => ({ ...outcome, _meta: { mine: 1, amalgm } }))).toEqual({ answer: { outcome: { ...outcome, _meta: { amalgm } } }, warnings: [] });
   const response = { action: "accept", content: { colour: "red" } };
   expect(await ask("elicitation", () => Promise.resolve(response))).toEqual({ answer: { response }, warnings: [] });
 });
@@ -73,6 +75,7 @@ test.each<[string, () => unknown, string]>([
   ["gives the id alone", () => "yes", "outcome must be an object, not string"],
   ["gives another outcome", () => ({ outcome: "allowed" }), "outcome.outcome"],
   ["gives an option that was not offered", () => ({ outcome: "selected", optionId: "no" }), "outcome.optionId must be one of yes, not no"],
+  ["gives an input that is none", () => ({ outcome: "selected", optionId: "yes", _meta: { amalgm: { updatedInput: "ls" } } }), "outcome._meta.amalgm.updatedInput must be an object"],
 ])("one for permissions that %s cancels its request with the reason, and warns once", async (_, callback, words) => {
   const { answer, warnings } = await ask("permission", callback);
   expect(answer).toEqual({ outcome: { outcome: "cancelled" }, reason: expect.stringContaining(words) as string });

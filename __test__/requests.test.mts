@@ -122,6 +122,17 @@ describe("a permission request", () => {
     expect(of(await collect(stream), "permission_response")).toMatchObject([{ outcome: { outcome: "cancelled" }, approved: false, by: "host" }]);
   });
 
+  test("takes no other input where the agent runs the tool with its own, and still waits", async () => {
+    const { session, stream, request } = await openTurn(ACCEPTED, "permission_request");
+    const changed = { ...choice(request.options, "allow_once"), _meta: { amalgm: { updatedInput: { command: "another" } } } };
+    const error = await failure(session.respondToPermission(request.requestId, changed));
+    expect(error).toBeInstanceOf(ChatOptionsError);
+    expect(error).toMatchObject({ code: "INVALID_OPTIONS", path: "outcome._meta.amalgm.updatedInput" });
+    expect((await session.inspect()).pendingRequests).toHaveLength(1);
+    await session.respondToPermission(request.requestId, choice(request.options, "allow_once"));
+    expect(of(await collect(stream), "permission_response")).toMatchObject([{ approved: true, by: "host" }]);
+  });
+
   test("takes no answer to a question", async () => {
     const { session, stream, request } = await openTurn(ACCEPTED, "permission_request");
     expect(await failure(session.respondToElicitation(request.requestId, { action: "decline" }))).toMatchObject({ code: "INVALID_OPTIONS" });
@@ -295,6 +306,7 @@ describe("an answer is refused at its field, before anything is asked", () => {
   };
   const circle: Record<string, unknown> = {};
   circle.self = circle;
+  const changed = (updatedInput: unknown) => ({ outcome: "selected", optionId: "b", _meta: { amalgm: { updatedInput } } });
 
   test.each<[string, unknown[], string]>([
     ["no id", [undefined, { outcome: "cancelled" }], "requestId"],
@@ -308,6 +320,14 @@ describe("an answer is refused at its field, before anything is asked", () => {
     ["a choice of a number", ["a", { outcome: "selected", optionId: 1 }], "outcome.optionId"],
     ["an option with half a character", ["a", { outcome: "selected", optionId: "\ud800" }], "outcome.optionId"],
     ["a misspelt member", ["a", { outcome: "selected", optionID: "b" }], "outcome.optionID"],
+    ["an input that is a text", ["a", changed("ls")], "outcome._meta.amalgm.updatedInput"],
+    ["an input that is a list", ["a", changed([])], "outcome._meta.amalgm.updatedInput"],
+    ["an input that is null", ["a", changed(null)], "outcome._meta.amalgm.updatedInput"],
+    ["an input that JSON cannot hold", ["a", changed({ command: () => "ls" })], "outcome._meta.amalgm.updatedInput.command"],
+    ["an input with half a character", ["a", changed({ lines: ["\ud800"] })], "outcome._meta.amalgm.updatedInput.lines[0]"],
+    ["an input without end", ["a", changed(circle)], "outcome._meta.amalgm.updatedInput.self"],
+    ["a misspelt input", ["a", { outcome: "selected", optionId: "b", _meta: { amalgm: { updateInput: {} } } }], "outcome._meta.amalgm.updateInput"],
+    ["an own member that is a text", ["a", { outcome: "selected", optionId: "b", _meta: { amalgm: "ls" } }], "outcome._meta.amalgm"],
     ["a reason that is an object", ["a", { outcome: "cancelled" }, {}], "reason"],
     ["a reason with half a character", ["a", { outcome: "cancelled" }, "\udc00"], "reason"],
   ])("of a permission: %s", async (_, given, path) => {
@@ -338,6 +358,7 @@ describe("an answer is refused at its field, before anything is asked", () => {
     const attempts = [
       session.respondToPermission("a", { outcome: "cancelled" }),
       session.respondToPermission("a", { outcome: "selected", optionId: "b", _meta: { mine: 1 } }, ""),
+      session.respondToPermission("a", { outcome: "selected", optionId: "b", _meta: { mine: 1, amalgm: { updatedInput: {} } } }),
       session.respondToElicitation("a", { action: "accept" }),
       session.respondToElicitation("a", { action: "accept", content: null, _meta: null }),
       session.respondToElicitation("a", { action: "accept", content: { text: "", count: 0, loud: false, colours: [] } }),

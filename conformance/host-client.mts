@@ -4,7 +4,8 @@ import type { ExecutionContract } from "@amalgm/chat-native/execution";
 import type { NativeRuntimeOptions } from "@amalgm/chat-native/host";
 import { spawn } from "node:child_process";
 import { once } from "node:events";
-import { join } from "node:path";
+import { chmodSync, lchownSync, mkdirSync, readdirSync } from "node:fs";
+import { dirname, join } from "node:path";
 import { createInterface } from "node:readline";
 import { onTestFinished } from "vitest";
 import { kill, resolved, type AnyUpdate, type ModelServer, type Scene } from "./support.mjs";
@@ -28,13 +29,22 @@ export interface HostProcessOptions {
   contract: ExecutionContract;
   native: Omit<NativeRuntimeOptions, "resolve" | "onPermissionRequest" | "onElicitationRequest">;
   /** Picks this conversation up instead of starting one. */
-  sessionId?: string;
+  sessionId?: string | undefined;
+  /** The number of the user that it runs as, where that is another; all of the scene becomes that user's. */
+  user?: number;
+}
+
+interface Identity {
+  uid?: number;
+  gid?: number;
+  env?: NodeJS.ProcessEnv;
 }
 
 type Line = { id: number; result?: unknown; error?: { code: string | null; message: string } } | { update: AnyUpdate } | { ended: TurnRecord };
 
-export async function startHostProcess(scene: Scene<ModelServer>, { contract, native, sessionId }: HostProcessOptions): Promise<HostProcess> {
-  const child = spawn(process.execPath, [join(import.meta.dirname, "host-process.mjs")], { stdio: ["pipe", "pipe", "inherit"] });
+export async function startHostProcess(scene: Scene<ModelServer>, { contract, native, sessionId, user }: HostProcessOptions): Promise<HostProcess> {
+  const identity: Identity = user === undefined ? {} : asUser(scene, user);
+  const child = spawn(process.execPath, [join(import.meta.dirname, "host-process.mjs")], { stdio: ["pipe", "pipe", "inherit"], ...identity });
   const gone = once(child, "close");
   onTestFinished(() => {
     if (child.exitCode === null && child.signalCode === null) kill(child.pid!);
@@ -84,4 +94,13 @@ export async function startHostProcess(scene: Scene<ModelServer>, { contract, na
       await gone;
     },
   };
+}
+
+/** Gives the scene to a user, who finds the way to it but sees nothing else of the run. */
+function asUser({ folder }: Scene<ModelServer>, user: number): Identity {
+  for (let above = dirname(folder); above.startsWith(dirname(process.env.TMPDIR!)); above = dirname(above)) chmodSync(above, 0o711);
+  const own = join(folder, "tmp");
+  mkdirSync(own);
+  for (const path of [folder, ...(readdirSync(folder, { recursive: true }) as string[]).map((name) => join(folder, name))]) lchownSync(path, user, user);
+  return { uid: user, gid: user, env: { ...process.env, TMPDIR: own } };
 }

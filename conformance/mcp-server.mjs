@@ -1,5 +1,6 @@
 // An MCP server of our own with one tool for each thing that a result can be: `node mcp-server.mjs [name]` speaks over stdio,
-// `startHttpMcpServer()` over streamable HTTP. CONFORMANCE_MCP_SECRET, where it is set, shows up in the answer of `secret`.
+// `startHttpMcpServer()` over streamable HTTP, `startSseMcpServer()` over the older pair of an event stream and posts.
+// CONFORMANCE_MCP_SECRET, where it is set, shows up in the answer of `secret`.
 import { createServer } from "node:http";
 import { createInterface } from "node:readline";
 import { realpathSync } from "node:fs";
@@ -62,6 +63,12 @@ const TOOLS = {
     annotations: { readOnlyHint: true },
     call: () => ({ content: [text(process.env.CONFORMANCE_MCP_SECRET === undefined ? "no secret" : "has its secret")] }),
   },
+  environment: {
+    description: "Tells what the server's environment holds.",
+    inputSchema: input({}),
+    annotations: { readOnlyHint: true },
+    call: () => ({ content: [text(JSON.stringify(process.env))] }),
+  },
 };
 
 /** One session: `send` takes messages to the client; the function it gives takes those of the client. */
@@ -100,23 +107,51 @@ function session(name, send) {
 }
 
 /**
+ * @typedef {{ url: string, headers: import("node:http").IncomingHttpHeaders[], close(): Promise<void> }} HttpServer `headers`: of
+ *   every request, in order
+ */
+
+/**
  * The same tools over HTTP, without requests to the client.
  * @param {{ name?: string }} [options]
- * @returns {Promise<{ url: string, headers: import("node:http").IncomingHttpHeaders[], close(): Promise<void> }>} `headers`: of every request, in order
+ * @returns {Promise<HttpServer>}
  */
-export async function startHttpMcpServer({ name = "over-http" } = {}) {
+export const startHttpMcpServer = ({ name = "over-http" } = {}) =>
+  listen("/mcp", async (request, response) => {
+    if (request.method !== "POST") return response.writeHead(405).end();
+    const message = JSON.parse(await bodyOf(request));
+    if (message.id === undefined) return response.writeHead(202).end();
+    const answer = (sent) => response.writeHead(200, { "content-type": "application/json" }).end(JSON.stringify(sent));
+    return session(name, answer)(message);
+  });
+
+/**
+ * The same tools over the transport of MCP 2024-11-05: the client reads an event stream, whose first event says where to post.
+ * @param {{ name?: string }} [options]
+ * @returns {Promise<HttpServer>}
+ */
+export function startSseMcpServer({ name = "over-sse" } = {}) {
+  const sessions = new Map();
+  return listen("/sse", async (request, response) => {
+    if (request.method === "GET") {
+      const id = String(sessions.size + 1);
+      response.writeHead(200, { "content-type": "text/event-stream" }).write(`event: endpoint\ndata: /messages?session=${id}\n\n`);
+      return sessions.set(id, session(name, (sent) => response.write(`event: message\ndata: ${JSON.stringify(sent)}\n\n`)));
+    }
+    const receive = sessions.get(new URL(request.url, "http://server").searchParams.get("session"));
+    if (receive === undefined) return response.writeHead(404).end();
+    const message = JSON.parse(await bodyOf(request));
+    response.writeHead(202).end();
+    return receive(message);
+  });
+}
+
+/** Listens on a free port of the loopback interface. */
+async function listen(path, answer) {
   const headers = [];
   const server = createServer((request, response) => {
     headers.push(request.headers);
-    if (request.method !== "POST") return response.writeHead(405).end();
-    let body = "";
-    request.setEncoding("utf8").on("data", (chunk) => (body += chunk));
-    request.on("end", () => {
-      const message = JSON.parse(body);
-      if (message.id === undefined) return response.writeHead(202).end();
-      const answer = (sent) => response.writeHead(200, { "content-type": "application/json" }).end(JSON.stringify(sent));
-      return void session(name, answer)(message);
-    });
+    void answer(request, response);
   });
   await new Promise((resolve) => server.listen(0, "127.0.0.1", () => resolve(undefined)));
   const close = () =>
@@ -124,7 +159,13 @@ export async function startHttpMcpServer({ name = "over-http" } = {}) {
       server.close(() => resolve(undefined));
       server.closeAllConnections();
     });
-  return { url: `http://127.0.0.1:${server.address().port}/mcp`, headers, close };
+  return { url: `http://127.0.0.1:${server.address().port}${path}`, headers, close };
+}
+
+async function bodyOf(request) {
+  let body = "";
+  for await (const chunk of request.setEncoding("utf8")) body += chunk;
+  return body;
 }
 
 if (process.argv[1] !== undefined && realpathSync(process.argv[1]) === fileURLToPath(import.meta.url)) {

@@ -69,7 +69,8 @@ async function test(agents, vitestArguments) {
   const reports = ["--reporter=verbose", "--reporter=json", `--outputFile.json=${report}`];
   try {
     // An agent inherits what its host has: here nothing that belongs to the person who runs this.
-    const env = { PATH: process.env.PATH, HOME: home, TMPDIR: temporary, LANG: "C.UTF-8", TERM: "dumb", NO_COLOR: "1", CONFORMANCE: "1" };
+    const versions = Object.entries(process.env).filter(([name]) => /^CONFORMANCE_\w+_VERSION$/.test(name));
+    const env = { ...Object.fromEntries(versions), PATH: process.env.PATH, HOME: home, TMPDIR: temporary, LANG: "C.UTF-8", TERM: "dumb", NO_COLOR: "1", CONFORMANCE: "1" };
     const code = await runAlone([tool("vitest"), "run", ...options, ...reports, ...vitestArguments], env);
     const { numPassedTests: passed, numFailedTests: failed } = JSON.parse(readFileSync(report, "utf8"));
     return { code, passed, failed };

@@ -60,6 +60,7 @@ export interface PermissionResponseUpdate {
   sessionUpdate: "permission_response";
   requestId: string;
   toolCallId: string | null;
+  /** `_meta.amalgm.updatedInput`: what the host put in the place of the tool's input. */
   outcome: RequestPermissionOutcome;
   approved: boolean;
   reason?: string;

@@ -39,7 +39,7 @@ export interface ToolUpdated extends ToolFields { type: "tool.updated"; input?: 
 export interface ToolCompleted extends ToolFields { type: "tool.completed"; input?: unknown; output: unknown; result: string; isError: boolean; error?: string; timing?: { elapsedMs: number } }
 export interface PlanEvent extends Base { type: "plan"; entries: PlanEntry[] }
 export interface PermissionRequested extends Base { type: "permission.requested"; requestId: string; toolCallId: string | null; title: string; action?: string; kind?: string; input: unknown; options: Array<{ optionId: string; name: string; kind: string }> }
-export interface PermissionResolved extends Base { type: "permission.resolved"; requestId: string; toolCallId?: string | null; optionId?: string | null; approved: boolean; reason?: string; by?: "host" | "full_access" | "turn_end" }
+export interface PermissionResolved extends Base { type: "permission.resolved"; requestId: string; toolCallId?: string | null; optionId?: string | null; approved: boolean; reason?: string; updatedInput?: Record<string, unknown>; by?: "host" | "full_access" | "turn_end" }
 export interface QuestionAsked extends Base { type: "question.asked"; requestId: string; toolCallId: string | null; message: string; schema: unknown; url?: { url: string; elicitationId: string } }
 export interface QuestionAnswered extends Base { type: "question.answered"; requestId: string; action: "accept" | "decline" | "cancel"; content?: unknown }
 export interface UsageFinal extends Base { type: "usage.final"; usage: UsageRecord }

@@ -109,8 +109,8 @@ export interface NativeRuntimeOptions {
    */
   record?: boolean | { dir: string };
   /**
-   * Answers permission requests of `ask` mode in code; undefined leaves the request to `respondToPermission`. Where it fails, or
-   * gives anything else, the request is cancelled and the process is warned (`CHAT_NATIVE_CALLBACK`).
+   * Answers permission requests of `ask` mode in code, as `respondToPermission` takes it; undefined leaves the request to that. Where
+   * it fails, or gives anything else, the request is cancelled and the process is warned (`CHAT_NATIVE_CALLBACK`).
    */
   onPermissionRequest?: (request: {
     conversationId: string;

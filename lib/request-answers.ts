@@ -1,8 +1,8 @@
-import { checkMembers, checkRecord, checkString, checkText, expected, invalidOption, optional, toJson } from "./checks.js";
+import { checkMembers, checkRecord, checkString, checkText, expected, invalidOption, isRecord, optional, toJson } from "./checks.js";
 import type { CreateElicitationResponse, ElicitationContentValue, RequestPermissionOutcome } from "./sdk.js";
 
-/** Answers as the core takes them: JSON text of what is known of them. ACP's `_meta` may be there and is left out. */
-export const permissionAnswer = (outcome: RequestPermissionOutcome, reason?: string): string => JSON.stringify({ outcome, reason });
+/** Answers as the core takes them: JSON text of what is known of them. What others put into ACP's `_meta` is left out. */
+export const permissionAnswer = (outcome: RequestPermissionOutcome, reason?: string): string => toJson({ outcome, reason }, "", invalidOption);
 
 export const elicitationAnswer = (response: CreateElicitationResponse): string => toJson({ response }, "", invalidOption);
 
@@ -12,9 +12,19 @@ export function checkOutcome(value: unknown): RequestPermissionOutcome {
   const given = checkRecord(value, "outcome");
   checkMembers(given, "outcome", ["outcome", "optionId", "_meta"]);
   const { outcome } = given;
-  if (outcome === "cancelled") return { outcome };
-  if (outcome === "selected") return { outcome, optionId: checkText(given.optionId, "outcome.optionId") };
+  const _meta = checkMeta(given._meta);
+  if (outcome === "cancelled") return { outcome, ..._meta };
+  if (outcome === "selected") return { outcome, optionId: checkText(given.optionId, "outcome.optionId"), ..._meta };
   throw invalidOption("outcome.outcome", expected('"selected" or "cancelled"', outcome));
+}
+
+/** Our own member of an outcome's `_meta`. A misspelt one would let the tool run as the model wanted. */
+function checkMeta(meta: unknown): { _meta?: Record<string, unknown> } {
+  if (!isRecord(meta) || meta.amalgm === undefined) return {};
+  const amalgm = checkRecord(meta.amalgm, "outcome._meta.amalgm");
+  checkMembers(amalgm, "outcome._meta.amalgm", ["updatedInput"]);
+  const updatedInput = optional(amalgm.updatedInput, (input) => checkRecord(input, "outcome._meta.amalgm.updatedInput"));
+  return updatedInput === undefined ? {} : { _meta: { amalgm: { updatedInput } } };
 }
 
 export function checkResponse(value: unknown): CreateElicitationResponse {

@@ -71,10 +71,12 @@ export class ChatSession {
   /**
    * Answers a `permission_request`. Resolves when the answer is stored; the agent hears it after that.
    *
-   * @param outcome one of the offered options, or `cancelled`
+   * @param outcome one of the offered options, or `cancelled`. With an option that allows, `_meta.amalgm.updatedInput` is the tool's whole
+   *   new input, in the place of the model's (Claude Code)
    * @param reason why: stored with the answer, and told to the agent with a refusal where it takes one
    * @throws {@link ChatSessionError} REQUEST_NOT_PENDING where the request is unknown or was answered already
-   * @throws {@link ChatOptionsError} INVALID_OPTIONS, also where the option is none of those offered; the request still waits
+   * @throws {@link ChatOptionsError} INVALID_OPTIONS, also where the option is none of those offered, or the agent takes no other input; the
+   *   request still waits
    */
   async respondToPermission(requestId: string, outcome: RequestPermissionOutcome, reason?: string): Promise<void> {
     checkText(requestId, "requestId");

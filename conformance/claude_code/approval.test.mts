@@ -2,7 +2,7 @@ import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
 import { respond, text, toolUse } from "../server/messages.mjs";
-import { follow, ofKind, partsOf, send, toolsOf, type AnyUpdate, type Conversation, type Turn } from "../support.mjs";
+import { failure, follow, ofKind, partsOf, send, toolsOf, type AnyUpdate, type Conversation, type Turn } from "../support.mjs";
 import type { HostOptions } from "../support.mjs";
 import { claude, mcp, mcpServer, shell, toolResults, type ClaudeScene, type ContractChanges } from "./support.mjs";
 
@@ -42,6 +42,40 @@ test("a command that is allowed once runs, and the next one asks again", async (
   expect(existsSync(join(at.project, "allowed.txt"))).toBe(true);
   const tools = toolsOf(await partsOf(at.session, turn.id));
   expect(tools).toMatchObject([{ status: "completed", toolCallId: request.toolCallId }, { status: "completed" }]);
+});
+
+test("a command that is allowed with another input runs with that one", async () => {
+  const at = await asking();
+  at.model.queue(respond([shell("touch original.txt")]), respond([text("Done.")]));
+  const updatedInput = { command: "touch changed.txt; echo it was changed", description: "A changed command" };
+  const outcome = { outcome: "selected" as const, optionId: "allow", _meta: { amalgm: { updatedInput } } };
+
+  const turn = await send(at);
+  const { requestId } = await turn.first("permission_request");
+  const denial = { ...outcome, optionId: "reject" };
+  expect(await failure(at.session.respondToPermission(requestId, denial))).toMatchObject({ code: "INVALID_OPTIONS", path: "outcome._meta.amalgm.updatedInput" });
+  expect((await at.session.inspect()).pendingRequests).toMatchObject([{ requestId }]);
+  await at.session.respondToPermission(requestId, outcome);
+
+  expect(await turn.ended).toMatchObject({ status: "completed" });
+  expect(at.traps.changes()).toEqual([`new: ${at.project}/changed.txt`]);
+  expect(responses(turn.updates)).toMatchObject([{ requestId, outcome, approved: true, by: "host" }]);
+  const [tool] = toolsOf(await partsOf(at.session, turn.id));
+  expect(tool).toMatchObject({ status: "completed", input: updatedInput, permission: outcome });
+  expect(toolResults(at.model.requests[1]!)).toContain("it was changed");
+});
+
+test("code of the host may change the input as well", async () => {
+  const updatedInput = { command: "touch changed.txt", description: "A changed command" };
+  const onPermissionRequest = () => ({ outcome: "selected" as const, optionId: "allow_always", _meta: { amalgm: { updatedInput } } });
+  const at = await asking({ onPermissionRequest });
+  at.model.queue(respond([shell("touch original.txt")]), respond([text("Done.")]));
+
+  const turn = await send(at);
+
+  expect(await turn.ended).toMatchObject({ status: "completed" });
+  expect(at.traps.changes()).toEqual([`new: ${at.project}/changed.txt`]);
+  expect(toolsOf(await partsOf(at.session, turn.id))).toMatchObject([{ status: "completed", input: updatedInput }]);
 });
 
 test("edits that are allowed always do not ask again, and nothing is written down in the project", async () => {

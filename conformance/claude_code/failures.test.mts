@@ -1,7 +1,7 @@
 import { chmodSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
-import { processesWith } from "../processes.mjs";
+import { eventually, processesWith } from "../processes.mjs";
 import { cut, held, refuse, respond, text } from "../server/messages.mjs";
 import type { Answer } from "../server/scripted.mjs";
 import { converse, errorNotices, kill, openHost, play, resolved, send, textOf, type AnyUpdate } from "../support.mjs";
@@ -38,6 +38,37 @@ test.each<[string, Answer, { class: string; reason: string; retryable: boolean }
   model.otherwise(() => respond([text("Here again.")]));
   expect((await play(at)).turn.status).toBe("completed");
   expect(agents(at)).toHaveLength(1);
+});
+
+test("a result that calls itself a success and is an error fails the turn", async () => {
+  const { model, ...at } = await claude();
+  model.otherwise(() => refuse(403, "permission_error", "Your organization does not have access."));
+
+  const { turn, updates } = await play(at);
+
+  const results = updates.flatMap(({ _meta: { amalgm } }) => (amalgm.native !== undefined && "message" in amalgm.native ? [amalgm.native.message as { type: string }] : [])).filter(({ type }) => type === "result");
+  expect(results).toMatchObject([{ subtype: "success", is_error: true, api_error_status: 403 }]);
+  expectFailure(turn, updates, { class: "auth", reason: "login_required" });
+  expect(turn.stopReason).toBeNull();
+});
+
+test("after an error Claude Code ends with exit code 1, which is no failure of its own", async () => {
+  const { model, ...at } = await claude({ idleTimeoutMs: 200 });
+  model.queue(respond([text("First answer.")]));
+  await play(at, "First question.");
+  model.otherwise(() => refuse(401, "authentication_error", "invalid x-api-key"));
+  const failed = await play(at, "Second question.");
+  expectFailure(failed.turn, failed.updates, { class: "auth", reason: "invalid_key" });
+  // The host ends an agent that nobody needs.
+  await eventually("the agent is gone", () => agents(at).length === 0);
+
+  model.otherwise(() => respond([text("Third answer.")]));
+  const { turn, updates, parts } = await play(at, "Third question.");
+
+  expect(turn).toMatchObject({ status: "completed", error: null });
+  expect(errorNotices(updates)).toEqual([]);
+  expect(textOf(parts)).toBe("Third answer.");
+  expect(model.requests.at(-1)!.text).toContain("First answer.");
 });
 
 test("429 with retry-after: a notice of the retry, then success", async () => {

@@ -37,7 +37,7 @@ test(`${String(TURNS)} turns that are interrupted or killed leave no process`, {
   const seen = new Set<string>();
 
   for (let round = 0; round < TURNS; round += 1) {
-    host ??= await hostProcess(at, {}, sessionId);
+    host ??= await hostProcess(at, {}, { sessionId });
     sessionId = host.sessionId;
     const way = WAYS[Math.floor(random() * WAYS.length)]!;
     const context = `round ${String(round)}: ${way}`;
@@ -67,7 +67,7 @@ test(`${String(TURNS)} turns that are interrupted or killed leave no process`, {
     }
   }
 
-  host ??= await hostProcess(at, {}, sessionId);
+  host ??= await hostProcess(at, {}, { sessionId });
   await host.close();
   const left = () => processesWith(at.folder).filter(({ pid }) => pid !== host?.pid);
   await eventually("nothing is left", () => left().length === 0, () => left().map((running) => running.arguments), 30_000);

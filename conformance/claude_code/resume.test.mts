@@ -12,7 +12,7 @@ test("a new host process goes on where the last one ended", async () => {
   await (await first.send("First question.")).ended;
   await first.close();
 
-  const second = await hostProcess(at, {}, first.sessionId);
+  const second = await hostProcess(at, {}, { sessionId: first.sessionId });
   const { ended } = await second.send("Second question.");
 
   expect(await ended).toMatchObject({ status: "completed", ordinal: 2 });
@@ -31,7 +31,7 @@ test("a new host process goes on after the last one was killed in mid-turn", asy
   expect(agents.length).toBeGreaterThan(0);
   await first.kill();
 
-  const second = await hostProcess(at, {}, first.sessionId);
+  const second = await hostProcess(at, {}, { sessionId: first.sessionId });
   expect(second.recovered).toMatchObject([{ id: turnId, status: "interrupted", error: { reason: "host_died" } }]);
   await eventually("the dead host's agents are gone", () => !agents.some(({ pid }) => isAlive(pid)));
   const { ended } = await second.send("Third question.");

@@ -2,6 +2,7 @@
 import type { ExecutionContract, ModelSetting } from "@amalgm/chat-native/execution";
 import type { ChatHost } from "@amalgm/chat-native/host";
 import { join } from "node:path";
+import agent from "./agent.mjs";
 import { agentCommand } from "../install.mjs";
 import { startHostProcess, type HostProcess } from "../host-client.mjs";
 import { processesWith, type RunningProcess } from "../processes.mjs";
@@ -14,8 +15,9 @@ export const installations = { claude_code: { default: { command } } };
 export const MODEL = "claude-sonnet-5-5";
 /** One that has tools for its todos. */
 export const TODO_MODEL = "claude-sonnet-4-5";
-/** One that can be fast. */
-export const FAST_MODEL = "claude-opus-5-5";
+export const OTHER_MODEL = "claude-opus-5-5";
+/** One that can be fast: older versions know of none but their own. */
+export const FAST_MODEL = agent.version === "2.1.197" ? "opus[1m]" : OTHER_MODEL;
 
 export type ClaudeScene = Scene<MessagesServer>;
 
@@ -49,8 +51,8 @@ export async function claude(options: HostOptions = {}, changes: ContractChanges
   return { ...at, ...(await converse(await host(at, options), contract(at, changes))) };
 }
 
-export const hostProcess = (at: ClaudeScene, changes: ContractChanges = {}, sessionId?: string): Promise<HostProcess> =>
-  startHostProcess(at, { contract: contract(at, changes), native: { installations }, ...(sessionId === undefined ? {} : { sessionId }) });
+export const hostProcess = (at: ClaudeScene, changes: ContractChanges = {}, more: { sessionId?: string | undefined; user?: number } = {}): Promise<HostProcess> =>
+  startHostProcess(at, { contract: contract(at, changes), native: { installations }, ...more });
 
 /** The agent's own processes in a scene. */
 export const agents = ({ folder }: { folder: string }): RunningProcess[] =>

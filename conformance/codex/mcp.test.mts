@@ -1,7 +1,7 @@
 import { expect, onTestFinished, test } from "vitest";
 import { startHttpMcpServer } from "../mcp-server.mjs";
 import { message, respond } from "../server/responses.mjs";
-import { play, toolsOf } from "../support.mjs";
+import { KEY, play, toolsOf } from "../support.mjs";
 import { codex, mcp, mcpServer, toolOutputs } from "./support.mjs";
 
 const SELECTED = { toolIds: ["chosen"] };
@@ -36,6 +36,18 @@ test("the environment of a selected server reaches it", async () => {
   const { parts } = await play(conversation);
 
   expect(JSON.stringify(toolsOf(parts))).toContain("has its secret");
+});
+
+test("a selected server does not inherit what pays for the model", async () => {
+  const { model, ...conversation } = await codex({ resolved: { mcpServers: [mcpServer("chosen")] } }, SELECTED);
+  model.queue(respond([mcp("chosen", "environment")]), respond([message("Used.")]));
+
+  const { parts } = await play(conversation);
+
+  const [tool] = toolsOf(parts);
+  expect(tool).toMatchObject({ status: "completed" });
+  expect(JSON.stringify(tool)).toContain("CHAT_NATIVE_HOST");
+  expect(JSON.stringify(tool)).not.toContain(KEY);
 });
 
 test("a server over HTTP, with its headers", async () => {

@@ -128,6 +128,11 @@ pub trait AgentSession: Send + Sync + Debug {
     /// where the agent waits for no such answer any more.
     fn answer(&mut self, request_id: &str, answer: &RequestAnswer) -> Vec<ChatEvent>;
 
+    /// Whether a tool that a request asks leave for can run with another input than the model's.
+    fn takes_updated_input(&self, _request_id: &str) -> bool {
+        false
+    }
+
     /// Sends the answers that were made. Apart from `answer`, so that they can be journaled before the agent acts on them.
     async fn deliver(&mut self);
 

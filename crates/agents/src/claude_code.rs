@@ -16,13 +16,14 @@ mod settings;
 mod tests;
 mod turns;
 
+use crate::account::Account;
 use crate::adapter::{Adapter, AgentSession, HostContext, NativeCheckpoint, Opening, PreparedExecution};
 use crate::process::{Launch, Processes};
 use crate::registry::AgentOptions;
 use crate::resolved::Resolved;
 use crate::spares::Spares;
 use async_trait::async_trait;
-use auth::Account;
+use auth::ANTHROPIC;
 use catalog::Catalog;
 use chat_grammar::event::FailureClass;
 use chat_grammar::records::TurnFailure;
@@ -33,7 +34,6 @@ use serde_json::Value;
 use session::ClaudeCodeSession;
 use settings::Settings;
 use std::collections::HashMap;
-use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -184,19 +184,9 @@ impl Adapter for ClaudeCodeAdapter {
     async fn prepare(&self, execution: &PreparedExecution, host: &HostContext) -> Result<()> {
         let contract = &execution.contract;
         let settings = Settings::read(&contract.model)?;
-        if execution.resolved.is_null() && !contract.tools.tool_ids.is_empty() {
-            let problem = "tools are selected, and there is no native.resolve() that says which MCP servers they come from";
-            return Err(ChatError::unsupported("tools.toolIds", problem));
-        }
-        let resolved = Resolved::read(&execution.resolved)?;
-        if resolved.acp_launch.is_some() {
-            return Err(ChatError::unsupported("resolved.acpLaunch", "is for adapter acp; Claude Code is no ACP agent"));
-        }
-        Account::of(execution, &resolved, &self.options.host_env)?;
+        let resolved = Resolved::of_contract(execution, "Claude Code")?;
+        Account::of(&ANTHROPIC, execution, &resolved, &self.options.host_env)?;
         mcp::servers(&resolved.mcp_servers)?;
-        if !Path::new(&contract.cwd.path).is_dir() {
-            return Err(ChatError::unsupported("cwd.path", format!("{:?} is no directory", contract.cwd.path)));
-        }
         let catalog = match self.catalog(execution) {
             Some(catalog) => Some(catalog),
             None => tokio::time::timeout(self.limit(), self.negotiate(execution, host)).await.unwrap_or_default(),

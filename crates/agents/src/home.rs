@@ -35,6 +35,15 @@ pub(crate) struct LoginFile {
     brought: PathBuf,
 }
 
+/// Gives a login that an agent has refreshed back to where it came from. A failure leaves the user with the older one, and is logged.
+pub(crate) fn return_login(login: Option<&LoginFile>) {
+    if let Some(login) = login
+        && let Err(error) = login.give_back()
+    {
+        tracing::warn!(%error, "a refreshed login was not written back");
+    }
+}
+
 impl LoginFile {
     /// The login in `source`, such as `~/.codex/auth.json`, that stands in `private` for the agent.
     pub(crate) fn new(source: PathBuf, private: PathBuf) -> Self {

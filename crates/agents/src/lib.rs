@@ -1,5 +1,6 @@
 //! One adapter an agent behind one trait. The session core knows agents only through it.
 
+mod account;
 mod adapter;
 mod claude_code;
 mod codex;
@@ -9,6 +10,7 @@ mod home;
 mod json_rpc;
 mod line_connection;
 mod locate;
+mod mcp_servers;
 mod process;
 mod recorder;
 mod registry;

@@ -1,6 +1,7 @@
 //! Where the program of an agent is.
 
 use crate::registry::Installation;
+use crate::resolved::Resolved;
 use std::env;
 use std::path::{Path, PathBuf};
 
@@ -37,6 +38,13 @@ pub(crate) fn program(
     }
     which::which_in(&file, None::<&str>, cwd)
         .map_err(|_| format!("{}, {origin}, is no file that may be executed", file.display()))
+}
+
+/// The arguments that belong to the program, such as the script of an interpreter: what the host resolved the contract to, else those
+/// of the installation whose command it is.
+pub(crate) fn arguments(installation: Option<&Installation>, resolved: &Resolved) -> Vec<String> {
+    let own = installation.filter(|_| resolved.command.is_none()).map(|installation| installation.args.clone());
+    resolved.args.clone().or(own).unwrap_or_default()
 }
 
 fn on_path(name: &str, path: &str, cwd: &Path) -> Option<PathBuf> {

@@ -1,5 +1,6 @@
 //! What the host resolved a contract to, typed.
 
+use crate::adapter::PreparedExecution;
 use crate::secrets::Secrets;
 use chat_grammar::acp::{EnvVariable, HttpHeader, McpServer};
 use chat_grammar::contract::AuthMode;
@@ -9,6 +10,7 @@ use serde::{Deserialize, Deserializer};
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::fmt;
+use std::path::Path;
 
 /// Words that a variable's name holds when its value is secret.
 const SECRET_WORDS: [&str; 8] = ["KEY", "TOKEN", "SECRET", "PASSWORD", "PASSWD", "CREDENTIAL", "AUTH", "COOKIE"];
@@ -76,6 +78,29 @@ impl Resolved {
             let Value::Array(servers) = servers else { return Err(invalid(".mcpServers", "must be an array")) };
             let servers = servers.iter().enumerate().map(|(index, server)| server_of(server, index));
             resolved.mcp_servers = servers.collect::<Result<_>>()?;
+        }
+        Ok(resolved)
+    }
+
+    /// What a contract was resolved to, as far as any agent that is a program of its own can be given it. `agent` is what it is called.
+    ///
+    /// # Errors
+    /// As `read`, and `UNSUPPORTED_EXECUTION_INPUT`: tools of which nobody says where they come from, a launch that is for ACP agents,
+    /// a working directory that is none.
+    pub(crate) fn of_contract(execution: &PreparedExecution, agent: &str) -> Result<Self> {
+        let contract = &execution.contract;
+        if execution.resolved.is_null() && !contract.tools.tool_ids.is_empty() {
+            let problem = "tools are selected, and there is no native.resolve() that says which MCP servers they come from";
+            return Err(ChatError::unsupported("tools.toolIds", problem));
+        }
+        let resolved = Self::read(&execution.resolved)?;
+        if resolved.acp_launch.is_some() {
+            let problem = format!("is for adapter acp; {agent} is no ACP agent");
+            return Err(ChatError::unsupported("resolved.acpLaunch", problem));
+        }
+        let cwd = &contract.cwd.path;
+        if !Path::new(cwd).is_dir() {
+            return Err(ChatError::unsupported("cwd.path", format!("{cwd:?} is no directory")));
         }
         Ok(resolved)
     }

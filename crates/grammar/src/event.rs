@@ -6,7 +6,7 @@ use agent_client_protocol::v1::schema::{
     AvailableCommand, ContentBlock, PlanEntry, SessionConfigOption, ToolCallContent, ToolCallLocation, ToolKind,
 };
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 /// One thing that an agent did, with whom it belongs to.
 #[derive(Debug, Clone, PartialEq)]
@@ -206,6 +206,13 @@ pub struct PermissionChoice {
     pub kind: String,
 }
 
+impl PermissionChoice {
+    /// Whether this choice lets the agent act.
+    pub fn allows(&self) -> bool {
+        self.kind.starts_with("allow")
+    }
+}
+
 /// The agent asks for leave.
 #[derive(Debug, Clone, PartialEq)]
 pub struct PermissionRequested {
@@ -229,6 +236,8 @@ pub struct PermissionResolved {
     pub option_id: Option<String>,
     pub approved: bool,
     pub reason: Option<String>,
+    /// The whole input that the host put in the place of the model's; `None`: unchanged.
+    pub updated_input: Option<Map<String, Value>>,
     pub by: DecidedBy,
 }
 
@@ -253,6 +262,8 @@ pub enum RequestAnswer {
         option_id: Option<String>,
         /// Why; a denial carries it to the agent.
         reason: Option<String>,
+        /// The whole input with which the tool runs, in the place of the model's; only where allowed.
+        updated_input: Option<Map<String, Value>>,
     },
     /// To `QuestionAsked`.
     Question {

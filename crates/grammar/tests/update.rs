@@ -255,6 +255,7 @@ fn requests_and_steps_are_our_own_variants() {
             option_id: Some("accept".to_owned()),
             approved: true,
             reason: None,
+            updated_input: None,
             by: DecidedBy::Host,
         }),
         step("s1", UsageOperation::ChatStep),

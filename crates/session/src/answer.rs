@@ -20,7 +20,9 @@ impl Decision {
     /// Nobody answered, and why.
     pub(crate) fn cancelled(request: OpenRequest, by: DecidedBy, reason: &str) -> Self {
         let answer = match request.asks {
-            Asks::Leave { .. } => RequestAnswer::Permission { option_id: None, reason: Some(reason.to_owned()) },
+            Asks::Leave { .. } => {
+                RequestAnswer::Permission { option_id: None, reason: Some(reason.to_owned()), updated_input: None }
+            }
             Asks::Question { .. } => RequestAnswer::Question { action: QuestionAction::Cancel, content: None },
         };
         Self { request, answer, by }
@@ -55,15 +57,16 @@ impl Decision {
     fn response(self) -> EventKind {
         let request_id = self.request.native_id;
         match self.answer {
-            RequestAnswer::Permission { option_id, reason } => {
+            RequestAnswer::Permission { option_id, reason, updated_input } => {
                 let (tool_call_id, choices) = match self.request.asks {
                     Asks::Leave { tool_call_id, choices } => (tool_call_id, choices),
                     Asks::Question { .. } => (None, Vec::new()),
                 };
                 let chosen = choices.iter().find(|choice| Some(&choice.option_id) == option_id.as_ref());
-                let approved = chosen.is_some_and(|choice| choice.kind.starts_with("allow"));
+                let approved = chosen.is_some_and(PermissionChoice::allows);
                 let by = self.by;
-                EventKind::PermissionResolved(PermissionResolved { request_id, tool_call_id, option_id, approved, reason, by })
+                let resolved = PermissionResolved { request_id, tool_call_id, option_id, approved, reason, updated_input, by };
+                EventKind::PermissionResolved(resolved)
             }
             RequestAnswer::Question { action, content } => {
                 let action = match action {
@@ -86,6 +89,9 @@ pub(crate) fn resolved_request(event: &EventKind) -> Option<&str> {
     }
 }
 
+/// Where a host's answer holds the whole input that a tool is to run with: ACP has no field for it.
+pub(crate) const UPDATED_INPUT: &str = "outcome._meta.amalgm.updatedInput";
+
 /// `{outcome, reason?}`.
 fn permission(answer: &Map<String, Value>, id: &str, choices: &[PermissionChoice]) -> Result<RequestAnswer> {
     let offered = || choices.iter().map(|choice| choice.option_id.as_str()).collect::<Vec<_>>().join(", ");
@@ -105,7 +111,16 @@ fn permission(answer: &Map<String, Value>, id: &str, choices: &[PermissionChoice
             return Err(invalid("outcome.outcome", problem));
         }
     };
-    Ok(RequestAnswer::Permission { option_id, reason: optional_text(answer, "reason")? })
+    let chosen = choices.iter().find(|choice| Some(&choice.option_id) == option_id.as_ref());
+    let updated_input = match outcome["_meta"]["amalgm"].get("updatedInput") {
+        None | Some(Value::Null) => None,
+        Some(_) if !chosen.is_some_and(PermissionChoice::allows) => {
+            return Err(invalid(UPDATED_INPUT, "is for a choice that allows"));
+        }
+        Some(Value::Object(input)) => Some(input.clone()),
+        Some(_) => return Err(invalid(UPDATED_INPUT, "must be an object: the tool's whole input")),
+    };
+    Ok(RequestAnswer::Permission { option_id, reason: optional_text(answer, "reason")?, updated_input })
 }
 
 /// `{response}`.

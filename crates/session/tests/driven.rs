@@ -18,7 +18,7 @@ fn choose(option: &str) -> Value {
 }
 
 fn chosen(option: Option<&str>, reason: Option<&str>) -> RequestAnswer {
-    RequestAnswer::Permission { option_id: option.map(str::to_owned), reason: reason.map(str::to_owned) }
+    RequestAnswer::Permission { option_id: option.map(str::to_owned), reason: reason.map(str::to_owned), updated_input: None }
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -34,6 +34,7 @@ async fn the_response_is_in_the_journal_before_the_agent_hears_of_it() {
             option_id: Some("its own word".to_owned()),
             approved: true,
             reason: Some("its own reason".to_owned()),
+            updated_input: None,
             by: DecidedBy::TurnEnd,
         };
         let tool = ToolUpdated { tool_call_id: "call-a".to_owned(), in_progress: true, ..ToolUpdated::default() };
@@ -80,6 +81,7 @@ async fn the_response_is_in_the_journal_before_the_agent_hears_of_it() {
         option_id: Some("no".to_owned()),
         approved: false,
         reason: None,
+        updated_input: None,
         by: DecidedBy::Host,
     };
     let stranger = QuestionAnswered { request_id: "b".to_owned(), action: "cancel".to_owned(), content: None };
@@ -87,6 +89,53 @@ async fn the_response_is_in_the_journal_before_the_agent_hears_of_it() {
     let updates = parsed(&session.updates(&turn, 0).await);
     assert_eq!(of_kind(&updates, "permission_response").len(), 1);
     assert_eq!(of_kind(&updates, "elicitation_response").len(), 0);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_changed_input_reaches_an_agent_that_takes_one_and_stands_in_the_response() {
+    let (setup, mut script) = Script::plain();
+    let fixture = setup.start();
+    let session = fixture.session_with(&contract()).await;
+    let turn = session.send("Go.").await.expect("sent");
+    script.says(vec![asks("fixed"), asks("changeable")]);
+    let changed = |option: &str, input: Value| {
+        let meta = json!({ "amalgm": { "updatedInput": input } });
+        json!({ "outcome": { "outcome": "selected", "optionId": option, "_meta": meta } })
+    };
+    let input = json!({ "command": "another", "limit": 3 });
+    let fixed = &session.see_that(&turn, "permission_request", |request| request["args"]["command"] == "fixed").await;
+    let changeable = &session.see_that(&turn, "permission_request", |request| request["args"]["command"] == "changeable").await;
+    for (request, answer, word) in [
+        (fixed, changed("yes", input.clone()), "its own input"),
+        (changeable, changed("no", input.clone()), "a choice that allows"),
+        (changeable, changed("yes", json!("another")), "an object"),
+        (changeable, changed("yes", json!([])), "an object"),
+    ] {
+        let error = session.respond(request, answer).await.expect_err("refused");
+        let path = &error.details.as_ref().expect("a path")["path"];
+        assert_eq!((error.code, path), (ErrorCode::InvalidOptions, &json!("outcome._meta.amalgm.updatedInput")));
+        assert!(error.message.contains(word), "{error} does not say {word}");
+    }
+    assert_eq!(session.pending().await.as_array().map(Vec::len), Some(2), "both wait still");
+
+    session.respond(changeable, changed("yes", input.clone())).await.expect("answered");
+    session.respond(fixed, choose("yes")).await.expect("answered");
+    let answer = |id: &str, updated_input: Option<&Value>| {
+        let updated_input = updated_input.and_then(Value::as_object).cloned();
+        Heard::Answer(
+            id.to_owned(),
+            RequestAnswer::Permission { option_id: Some("yes".to_owned()), reason: None, updated_input },
+        )
+    };
+    let changed_answer = answer("changeable", Some(&input));
+    for heard in [Heard::Opened, Heard::Prompt, changed_answer, Heard::Delivery, answer("fixed", None), Heard::Delivery] {
+        assert_eq!(script.hears().await, heard);
+    }
+    script.says(vec![done(Stop::EndTurn)]);
+    let updates = parsed(&session.updates(&turn, 0).await);
+    let outcomes: Vec<_> =
+        of_kind(&updates, "permission_response").iter().map(|response| response["outcome"].clone()).collect();
+    assert_eq!(outcomes, [changed("yes", input)["outcome"].clone(), choose("yes")["outcome"].clone()]);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -103,6 +152,7 @@ async fn an_agent_may_take_its_request_back() {
         option_id: None,
         approved: false,
         reason: Some("taken back".to_owned()),
+        updated_input: None,
         by: DecidedBy::TurnEnd,
     };
     script.says(vec![EventKind::PermissionResolved(resolved)]);

@@ -20,10 +20,17 @@ const DECLINED: &str = "The user declined this.";
 const CANCELLED: &str = "The user cancelled this.";
 
 impl Request {
+    /// Whether a tool waits for leave.
+    pub(super) fn asks_leave(&self) -> bool {
+        self.subtype == "can_use_tool"
+    }
+
     /// What stands in the response to the request.
     pub(super) fn response(&self, answer: &RequestAnswer) -> Value {
         match answer {
-            RequestAnswer::Permission { option_id, reason } => self.decision(option_id.as_deref(), reason.as_deref()),
+            RequestAnswer::Permission { option_id, reason, updated_input } => {
+                self.decision(option_id.as_deref(), reason.as_deref(), updated_input.as_ref())
+            }
             RequestAnswer::Question { action, content } if self.subtype == "elicitation" => match action {
                 QuestionAction::Accept => json!({ "action": action, "content": content }),
                 _ => json!({ "action": action }),
@@ -43,11 +50,13 @@ impl Request {
         }
     }
 
-    fn decision(&self, option_id: Option<&str>, reason: Option<&str>) -> Value {
+    /// The input must come with an allowance, changed or not.
+    fn decision(&self, option_id: Option<&str>, reason: Option<&str>, updated: Option<&Map<String, Value>>) -> Value {
+        let input = || updated.map_or_else(|| self.input.clone(), |updated| Value::Object(updated.clone()));
         match option_id {
-            Some("allow") => json!({ "behavior": "allow", "updatedInput": self.input }),
+            Some("allow") => json!({ "behavior": "allow", "updatedInput": input() }),
             Some("allow_always") => {
-                json!({ "behavior": "allow", "updatedInput": self.input, "updatedPermissions": self.lasting() })
+                json!({ "behavior": "allow", "updatedInput": input(), "updatedPermissions": self.lasting() })
             }
             Some(_) => json!({ "behavior": "deny", "message": reason.unwrap_or(DECLINED) }),
             // Who cancels wants the turn to end: with a mere denial the model goes on.

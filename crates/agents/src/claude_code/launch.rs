@@ -4,8 +4,9 @@
 //! settings, servers, instructions, skills and hooks stay out, and what Claude Code writes stays in. The project's own are shut out
 //! by options.
 
-use super::auth::{ACCOUNT_VARIABLES, Account, HEADERS_VARIABLE, KEY_VARIABLE};
+use super::auth::{self, ACCOUNT_VARIABLES, ANTHROPIC, SECRET_VARIABLES};
 use super::settings::Settings;
+use crate::account::Account;
 use crate::adapter::{HostContext, PreparedExecution};
 use crate::environment;
 use crate::home::{self, LoginFile};
@@ -53,8 +54,9 @@ pub(super) fn prepare(
     host: &HostContext,
 ) -> Result<Prepared, TurnFailure> {
     let contract = &execution.contract;
-    let account = Account::of(execution, resolved, &options.host_env).map_err(|error| runtime("unsupported", error.message))?;
-    account.check()?;
+    let account = Account::of(&ANTHROPIC, execution, resolved, &options.host_env)
+        .map_err(|error| runtime("unsupported", error.message))?;
+    account.check(&ANTHROPIC)?;
     let settings = Settings::read(&contract.model).map_err(|error| runtime("unsupported", error.message))?;
     let installation = options.installation("claude_code", &contract.agent.installation_id);
     let cwd = PathBuf::from(&contract.cwd.path);
@@ -66,25 +68,25 @@ pub(super) fn prepare(
     let binding = format!("{:?}:{}", contract.auth.mode, contract.auth.binding_id);
     let home = home::private_home(&host.state_dir, "claude_code", &contract.agent.installation_id, &binding)
         .map_err(|error| runtime("home_failed", format!("no private home in {}: {error}", host.state_dir.display())))?;
-    let login = lend_login(&account, &home)?;
+    let login = account.lend(&ANTHROPIC, &home)?;
     let mut env = environment::inherited(&options.host_env, options.inherit_env.as_deref());
     env.retain(|name, _| !ACCOUNT_VARIABLES.contains(&name.as_str()));
     env.extend(USUAL_ENVIRONMENT.map(|(name, value)| (name.to_owned(), value.to_owned())));
     env.extend(installation.map(|installation| installation.env.clone()).unwrap_or_default());
     env.extend(resolved.env.clone());
-    env.extend(account.variables());
+    env.extend(auth::variables(&account));
     env.insert("CLAUDE_CONFIG_DIR".to_owned(), home.to_string_lossy().into_owned());
     keep_from_commands(&home, &mut env)
         .map_err(|error| runtime("home_failed", format!("no private home in {}: {error}", home.display())))?;
-    let mut args = prefix(installation, resolved);
+    let mut args = locate::arguments(installation, resolved);
     args.extend(arguments(contract, &settings));
     Ok(Prepared { launch: Launch { program, args, env, cwd }, login })
 }
 
-/// What Claude Code itself needs and its commands must not have: a script that runs before each of them takes it away. Claude Code's
+/// Its commands must not have Claude Code's secrets: a script that runs before each of them takes them away. Claude Code's
 /// own way to keep a key back needs bubblewrap (2.1.332).
 fn keep_from_commands(home: &Path, env: &mut BTreeMap<String, String>) -> io::Result<()> {
-    let mut lines = vec![format!("unset {KEY_VARIABLE} {HEADERS_VARIABLE}")];
+    let mut lines = vec![format!("unset {}", SECRET_VARIABLES.join(" "))];
     // Its logs of MCP servers would lie in the user's cache.
     let cache = env.insert("XDG_CACHE_HOME".to_owned(), home.join("cache").to_string_lossy().into_owned());
     lines.push(match cache {
@@ -111,13 +113,6 @@ fn program(
         );
         runtime("agent_missing", message)
     })
-}
-
-fn prefix(installation: Option<&Installation>, resolved: &Resolved) -> Vec<String> {
-    match (&resolved.command, installation) {
-        (None, Some(installation)) => resolved.args.clone().unwrap_or_else(|| installation.args.clone()),
-        _ => resolved.args.clone().unwrap_or_default(),
-    }
 }
 
 fn arguments(contract: &ExecutionContract, settings: &Settings) -> Vec<String> {
@@ -157,23 +152,6 @@ fn is_root() -> bool {
 #[cfg(not(unix))]
 fn is_root() -> bool {
     false
-}
-
-/// Copies a subscription's login into the private home: in its own home Claude Code would read all else that is there.
-fn lend_login(account: &Account, home: &Path) -> Result<Option<LoginFile>, TurnFailure> {
-    let Account::Login { home: source, .. } = account else { return Ok(None) };
-    let missing = |detail: String| {
-        let message = format!("not logged in to Claude Code: {detail}. Run `claude` and `/login`, then try again");
-        TurnFailure::new(FailureClass::Auth, "login_required", message, false)
-    };
-    let Some(source) = source else { return Err(missing("no home folder is known".to_owned())) };
-    let source = source.join(".credentials.json");
-    let login = LoginFile::new(source.clone(), home.join(".credentials.json"));
-    match login.bring() {
-        Ok(true) => Ok(Some(login)),
-        Ok(false) => Err(missing(format!("there is no {}", source.display()))),
-        Err(error) => Err(missing(format!("{}: {error}", source.display()))),
-    }
 }
 
 fn runtime(reason: &str, message: String) -> TurnFailure {

@@ -1,6 +1,6 @@
 //! From a program to a native session that takes prompts.
 
-use super::auth::{HEADERS_VARIABLE, KEY_VARIABLE};
+use super::auth::{HEADERS_VARIABLE, KEY_VARIABLE, SECRET_VARIABLES};
 use super::catalog::Catalog;
 use super::control::{CallError, Control};
 use super::failure;
@@ -178,9 +178,13 @@ impl<'a> Plan<'a> {
         let Ready { mut control, session_id, begun, .. } = ready;
         if !self.servers.is_empty() {
             let mut servers = self.servers.clone();
-            // What they start must be found all the same.
             for env in servers.values_mut().filter_map(|server| server.get_mut("env")).filter_map(Value::as_object_mut) {
+                // What they start must be found all the same.
                 env.extend(control.marks().iter().map(|(name, value)| (name.clone(), Value::from(value.as_str()))));
+                // Servers inherit Claude Code's whole environment (2.1.332); what the host gives them itself stays.
+                for name in SECRET_VARIABLES {
+                    env.entry(name).or_insert_with(|| "".into());
+                }
             }
             // Answered when all have connected or failed.
             if let Err(error) = control.call(&json!({ "subtype": "mcp_set_servers", "servers": servers })).await {

@@ -5,7 +5,7 @@ use super::control::{self, Control};
 use super::failure;
 use super::turns::{Sign, Turns};
 use crate::adapter::{AgentMessage, AgentOutput, AgentSession, NativeCheckpoint};
-use crate::home::LoginFile;
+use crate::home::{self, LoginFile};
 use crate::line_connection::Heard;
 use async_trait::async_trait;
 use chat_grammar::event::{ChatEvent, EventKind, FailureClass, FinishReason, RequestAnswer, Stop};
@@ -191,17 +191,8 @@ impl ClaudeCodeSession {
         let mut events = Vec::new();
         let reason = if self.interrupted { FinishReason::Cancelled } else { FinishReason::Error };
         self.control.finish(reason, &mut events);
-        self.return_login();
+        home::return_login(self.running.login.as_ref());
         AgentOutput::Ended { events, failure }
-    }
-
-    /// Gives a login that Claude Code has refreshed back to where it came from.
-    fn return_login(&mut self) {
-        if let Some(login) = &self.running.login
-            && let Err(error) = login.give_back()
-        {
-            tracing::warn!(%error, "a refreshed login was not written back");
-        }
     }
 }
 
@@ -298,6 +289,10 @@ impl AgentSession for ClaudeCodeSession {
         events
     }
 
+    fn takes_updated_input(&self, request_id: &str) -> bool {
+        self.requests.get(request_id).is_some_and(Request::asks_leave)
+    }
+
     async fn deliver(&mut self) {
         for line in std::mem::take(&mut self.answers) {
             self.control.send(line);
@@ -314,6 +309,6 @@ impl AgentSession for ClaudeCodeSession {
 
     async fn close(&mut self) {
         self.control.end().await;
-        self.return_login();
+        home::return_login(self.running.login.as_ref());
     }
 }

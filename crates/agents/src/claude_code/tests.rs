@@ -1,12 +1,13 @@
 //! What can be decided without a running Claude Code.
 
 use super::answers::Request;
-use super::auth::Account;
+use super::auth::{ANTHROPIC, variables};
 use super::catalog::Catalog;
 use super::launch::permission_mode;
 use super::mcp;
 use super::prompt::content;
 use super::settings::Settings;
+use crate::account::Account;
 use crate::adapter::PreparedExecution;
 use crate::resolved::Resolved;
 use chat_grammar::contract::{ExecutionContract, Model, PermissionMode};
@@ -111,7 +112,7 @@ fn servers_of_every_transport_are_taken() {
 }
 
 fn leave(option: Option<&str>, reason: Option<&str>) -> RequestAnswer {
-    RequestAnswer::Permission { option_id: option.map(str::to_owned), reason: reason.map(str::to_owned) }
+    RequestAnswer::Permission { option_id: option.map(str::to_owned), reason: reason.map(str::to_owned), updated_input: None }
 }
 
 #[test]
@@ -136,6 +137,21 @@ fn answers_take_the_form_of_their_request() {
     let mode = json!([{ "type": "setMode", "mode": "acceptEdits", "destination": "session" }]);
     assert_eq!(plan.response(&leave(Some("allow_always"), None))["updatedPermissions"], mode);
     assert!(plan.response(&leave(Some("allow"), None)).get("updatedPermissions").is_none());
+}
+
+#[test]
+fn an_allowance_holds_the_whole_input_changed_or_not() {
+    let input = json!({ "command": "rm -r /", "timeout": 3 });
+    let asked: Request =
+        serde_json::from_value(json!({ "subtype": "can_use_tool", "tool_name": "Bash", "input": input })).unwrap();
+    let changed = json!({ "command": "ls" });
+    for (updated, expected) in [(None, &input), (changed.as_object().cloned(), &changed)] {
+        for option in ["allow", "allow_always"] {
+            let answer =
+                RequestAnswer::Permission { option_id: Some(option.to_owned()), reason: None, updated_input: updated.clone() };
+            assert_eq!(asked.response(&answer)["updatedInput"], *expected);
+        }
+    }
 }
 
 #[test]
@@ -179,21 +195,21 @@ fn account(mode: &str, provider: &str, resolved: Value) -> Result<Account> {
         ("ANTHROPIC_API_KEY".to_owned(), "sk-of-the-host".to_owned()),
         ("HOME".to_owned(), "/home/ada".to_owned()),
     ]);
-    Account::of(&execution, &Resolved::read(&execution.resolved).unwrap(), &host_env)
+    Account::of(&ANTHROPIC, &execution, &Resolved::read(&execution.resolved).unwrap(), &host_env)
 }
 
 #[test]
 fn an_auth_mode_is_applied_as_it_is_or_refused() {
     // The host's own key is for a host that resolves nothing, and for no other mode.
     let own = account("byok", "anthropic", Value::Null).unwrap();
-    assert_eq!(own.variables(), BTreeMap::from([("ANTHROPIC_API_KEY".to_owned(), "sk-of-the-host".to_owned())]));
+    assert_eq!(variables(&own), BTreeMap::from([("ANTHROPIC_API_KEY".to_owned(), "sk-of-the-host".to_owned())]));
     assert_eq!(path(&account("platform", "anthropic", Value::Null).unwrap_err()), "auth.mode");
-    assert_eq!(account("byok", "anthropic", json!({})).unwrap().check().unwrap_err().reason, "missing_key");
+    assert_eq!(account("byok", "anthropic", json!({})).unwrap().check(&ANTHROPIC).unwrap_err().reason, "missing_key");
     assert_eq!(path(&account("byok", "elsewhere", Value::Null).unwrap_err()), "model.providerId");
 
     let login = account("subscription", "anthropic", Value::Null).unwrap();
     assert_eq!(login, Account::Login { home: Some("/home/ada/.claude".into()), base_url: None });
-    assert!(login.variables().is_empty());
+    assert!(variables(&login).is_empty());
     let mixed = json!({ "credential": { "apiKey": "sk-secret" } });
     assert_eq!(path(&account("subscription", "anthropic", mixed).unwrap_err()), "resolved.credential.apiKey");
 }
@@ -201,8 +217,8 @@ fn an_auth_mode_is_applied_as_it_is_or_refused() {
 #[test]
 fn headers_cannot_smuggle_in_others() {
     let credential = |value: &str| json!({ "credential": { "apiKey": "sk-secret", "headers": { "X-Team": value } } });
-    let variables = account("platform", "anthropic", credential("blue")).unwrap().variables();
-    assert_eq!(variables["ANTHROPIC_CUSTOM_HEADERS"], "X-Team: blue");
-    let refused = account("platform", "anthropic", credential("blue\nx-api-key: other")).unwrap_err();
+    let account_of = |value: &str| account("platform", "anthropic", credential(value));
+    assert_eq!(variables(&account_of("blue").unwrap())["ANTHROPIC_CUSTOM_HEADERS"], "X-Team: blue");
+    let refused = account_of("blue\nx-api-key: other").unwrap_err();
     assert_eq!(path(&refused), "resolved.credential.headers");
 }

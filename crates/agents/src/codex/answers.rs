@@ -55,7 +55,7 @@ impl Request {
     /// What Codex is told beside a denial, whose own form has no place for a reason: a word of the user's to the running turn.
     pub(super) fn reason_of_denial(&self, answer: &RequestAnswer) -> Option<String> {
         match answer {
-            RequestAnswer::Permission { option_id: Some(option), reason: Some(reason) } if option == "decline" => {
+            RequestAnswer::Permission { option_id: Some(option), reason: Some(reason), .. } if option == "decline" => {
                 Some(format!("I declined that: {reason}"))
             }
             _ => None,

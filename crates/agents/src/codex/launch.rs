@@ -3,8 +3,9 @@
 //! Codex's home is private (an adapter's, an installation's and an account's), so that the user's own configuration, servers,
 //! instructions, skills, rules and hooks stay out, and what Codex writes stays in. The project's own are shut out by overrides.
 
-use super::auth::{Account, HEADER_VARIABLE, KEY_VARIABLE};
+use super::auth::{self, HEADER_VARIABLE, KEY_VARIABLE, OPENAI};
 use super::toml;
+use crate::account::Account;
 use crate::adapter::{HostContext, PreparedExecution};
 use crate::environment;
 use crate::home::{self, LoginFile};
@@ -39,8 +40,9 @@ pub(super) fn prepare(
     host: &HostContext,
 ) -> Result<Prepared, TurnFailure> {
     let contract = &execution.contract;
-    let account = Account::of(execution, resolved, &options.host_env).map_err(|error| runtime("unsupported", error.message))?;
-    account.check()?;
+    let account =
+        Account::of(&OPENAI, execution, resolved, &options.host_env).map_err(|error| runtime("unsupported", error.message))?;
+    account.check(&OPENAI)?;
     let installation = options.installation("codex", &contract.agent.installation_id);
     let cwd = PathBuf::from(&contract.cwd.path);
     if !cwd.is_dir() {
@@ -51,14 +53,14 @@ pub(super) fn prepare(
     let binding = format!("{:?}:{}", contract.auth.mode, contract.auth.binding_id);
     let home = home::private_home(&host.state_dir, "codex", &contract.agent.installation_id, &binding)
         .map_err(|error| runtime("home_failed", format!("no private home in {}: {error}", host.state_dir.display())))?;
-    let login = lend_login(&account, &home)?;
+    let login = account.lend(&OPENAI, &home)?;
 
     let mut env = environment::inherited(&options.host_env, options.inherit_env.as_deref());
     env.extend(installation.map(|installation| installation.env.clone()).unwrap_or_default());
     env.extend(resolved.env.clone());
-    env.extend(account.variables());
+    env.extend(auth::variables(&account));
     env.insert("CODEX_HOME".to_owned(), home.to_string_lossy().into_owned());
-    let mut args = prefix(installation, resolved);
+    let mut args = locate::arguments(installation, resolved);
     args.extend(arguments(&account, &cwd));
     Ok(Prepared { launch: Launch { program, args, env, cwd }, login })
 }
@@ -78,15 +80,8 @@ fn program(
     })
 }
 
-fn prefix(installation: Option<&Installation>, resolved: &Resolved) -> Vec<String> {
-    match (&resolved.command, installation) {
-        (None, Some(installation)) => resolved.args.clone().unwrap_or_else(|| installation.args.clone()),
-        _ => resolved.args.clone().unwrap_or_default(),
-    }
-}
-
 fn arguments(account: &Account, cwd: &Path) -> Vec<String> {
-    let mut overrides = account.overrides();
+    let mut overrides = auth::overrides(account);
     // Both spellings of the folder: a full-access session in a trusted folder would read the project's configuration, and write
     // the trust down.
     let mut folders = vec![cwd.to_path_buf()];
@@ -111,23 +106,6 @@ fn arguments(account: &Account, cwd: &Path) -> Vec<String> {
     args.extend(SHUT_OFF.iter().flat_map(|feature| ["--disable".to_owned(), (*feature).to_owned()]));
     args.extend(SWITCHED_ON.iter().flat_map(|feature| ["--enable".to_owned(), (*feature).to_owned()]));
     args
-}
-
-/// Copies a subscription's login into the private home: in its own home Codex would read all else that is there.
-fn lend_login(account: &Account, home: &Path) -> Result<Option<LoginFile>, TurnFailure> {
-    let Account::Login { home: source, .. } = account else { return Ok(None) };
-    let missing = |detail: String| {
-        let message = format!("not logged in to Codex: {detail}. Run `codex login`, then try again");
-        TurnFailure::new(FailureClass::Auth, "login_required", message, false)
-    };
-    let Some(source) = source else { return Err(missing("no home folder is known".to_owned())) };
-    let source = source.join("auth.json");
-    let login = LoginFile::new(source.clone(), home.join("auth.json"));
-    match login.bring() {
-        Ok(true) => Ok(Some(login)),
-        Ok(false) => Err(missing(format!("there is no {}", source.display()))),
-        Err(error) => Err(missing(format!("{}: {error}", source.display()))),
-    }
 }
 
 fn runtime(reason: &str, message: String) -> TurnFailure {

@@ -5,7 +5,7 @@ use super::auth::PROVIDER;
 use super::failure;
 use super::turns::Turns;
 use crate::adapter::{AgentMessage, AgentOutput, AgentSession, NativeCheckpoint};
-use crate::home::LoginFile;
+use crate::home::{self, LoginFile};
 use crate::json_rpc::{Connection, Envelope};
 use crate::line_connection::Heard;
 use async_trait::async_trait;
@@ -163,17 +163,8 @@ impl CodexSession {
         let mut events = Vec::new();
         let reason = if self.interrupted { FinishReason::Cancelled } else { FinishReason::Error };
         self.connection.finish(reason, &mut events);
-        self.return_login();
+        home::return_login(self.running.login.as_ref());
         AgentOutput::Ended { events, failure }
-    }
-
-    /// Gives a login that Codex has refreshed back to where it came from.
-    fn return_login(&mut self) {
-        if let Some(login) = &self.running.login
-            && let Err(error) = login.give_back()
-        {
-            tracing::warn!(%error, "a refreshed login was not written back");
-        }
     }
 }
 
@@ -283,6 +274,6 @@ impl AgentSession for CodexSession {
 
     async fn close(&mut self) {
         self.connection.end().await;
-        self.return_login();
+        home::return_login(self.running.login.as_ref());
     }
 }

@@ -1,11 +1,12 @@
 //! What can be decided without a running Codex.
 
 use super::answers::Request;
-use super::auth::Account;
+use super::auth::{OPENAI, overrides, variables};
 use super::catalog::{Catalog, Page};
 use super::mcp;
 use super::prompt::{Images, input};
 use super::settings::Settings;
+use crate::account::Account;
 use crate::adapter::PreparedExecution;
 use crate::resolved::Resolved;
 use chat_grammar::contract::{ExecutionContract, Model};
@@ -125,7 +126,7 @@ fn request(method: &str, params: Value) -> Request {
 }
 
 fn leave(option: Option<&str>, reason: Option<&str>) -> RequestAnswer {
-    RequestAnswer::Permission { option_id: option.map(str::to_owned), reason: reason.map(str::to_owned) }
+    RequestAnswer::Permission { option_id: option.map(str::to_owned), reason: reason.map(str::to_owned), updated_input: None }
 }
 
 #[test]
@@ -184,22 +185,22 @@ fn account(mode: &str, provider: &str, resolved: Value) -> Result<Account> {
         ("OPENAI_API_KEY".to_owned(), "sk-of-the-host".to_owned()),
         ("HOME".to_owned(), "/home/ada".to_owned()),
     ]);
-    Account::of(&execution, &Resolved::read(&execution.resolved).unwrap(), &host_env)
+    Account::of(&OPENAI, &execution, &Resolved::read(&execution.resolved).unwrap(), &host_env)
 }
 
 #[test]
 fn an_auth_mode_is_applied_as_it_is_or_refused() {
     // The host's own key is for a host that resolves nothing, and for no other mode.
     let own = account("byok", "openai", Value::Null).unwrap();
-    assert_eq!(own.variables()["CHAT_NATIVE_API_KEY"], "sk-of-the-host");
+    assert_eq!(variables(&own)["CHAT_NATIVE_API_KEY"], "sk-of-the-host");
     assert_eq!(path(&account("platform", "openai", Value::Null).unwrap_err()), "auth.mode");
     let keyless = account("byok", "openai", json!({})).unwrap();
-    assert_eq!(keyless.check().unwrap_err().reason, "missing_key");
+    assert_eq!(keyless.check(&OPENAI).unwrap_err().reason, "missing_key");
     assert_eq!(path(&account("byok", "elsewhere", Value::Null).unwrap_err()), "model.providerId");
 
     let login = account("subscription", "openai", Value::Null).unwrap();
     assert_eq!(login, Account::Login { home: Some("/home/ada/.codex".into()), base_url: None });
-    assert!(login.variables().is_empty());
+    assert!(variables(&login).is_empty());
     let mixed = json!({ "credential": { "apiKey": "sk-secret" } });
     assert_eq!(path(&account("subscription", "openai", mixed).unwrap_err()), "resolved.credential.apiKey");
 }
@@ -209,11 +210,11 @@ fn no_secret_stands_on_the_command_line() {
     let credential =
         json!({ "apiKey": "sk-secret", "baseUrl": "http://127.0.0.1:1/\"v1\"", "headers": { "X-Team": "team-secret" } });
     let account = account("platform", "elsewhere", json!({ "credential": credential })).unwrap();
-    let line = account.overrides().join(" ");
+    let line = overrides(&account).join(" ");
     assert!(!line.contains("secret"), "{line}");
     assert!(line.contains(r#"base_url="http://127.0.0.1:1/\"v1\"""#), "{line}");
     assert!(line.contains(r#"env_http_headers={"X-Team"="CHAT_NATIVE_HEADER_0"}"#), "{line}");
-    let variables = account.variables();
+    let variables = variables(&account);
     assert_eq!(
         (variables["CHAT_NATIVE_API_KEY"].as_str(), variables["CHAT_NATIVE_HEADER_0"].as_str()),
         ("sk-secret", "team-secret")

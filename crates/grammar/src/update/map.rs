@@ -214,10 +214,13 @@ impl UpdateMapper {
     }
 
     fn permission_response(&self, response: PermissionResolved) -> Update {
-        let outcome = match response.option_id {
+        let mut outcome = match response.option_id {
             Some(option_id) => json!({ "outcome": "selected", "optionId": option_id }),
             None => json!({ "outcome": "cancelled" }),
         };
+        if let Some(input) = response.updated_input {
+            outcome["_meta"] = json!({ "amalgm": { "updatedInput": input } });
+        }
         extension(ExtensionUpdate::PermissionResponse {
             request_id: self.request_id(&response.request_id),
             tool_call_id: response.tool_call_id,

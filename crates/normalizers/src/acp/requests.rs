@@ -229,7 +229,8 @@ impl Acp {
             open.declined = (!approved).then(|| told.unwrap_or_else(|| why.to_owned()));
         }
         let Leave { option_id, reason } = leave;
-        let resolved = PermissionResolved { request_id, tool_call_id: shown, option_id, approved, reason, by };
+        let resolved =
+            PermissionResolved { request_id, tool_call_id: shown, option_id, approved, reason, updated_input: None, by };
         out.push(EventKind::PermissionResolved(resolved).into());
     }
 }

@@ -60,6 +60,8 @@ fn sort(failure: &Failure<'_>) -> Sort {
         Some("rate_limit") if has(&["usage limit", "hit your"]) => Some(QUOTA),
         Some("rate_limit") => Some(RATE_LIMITED),
         Some("overloaded") => Some(OVERLOADED),
+        // Also said where no server answered (2.1.197).
+        Some("server_error") if status.is_none() && has(UNREACHED) => Some(UNREACHABLE),
         // Said of every status of 500 and more.
         Some("server_error") => status.and_then(|status| by_status(status, auth)).or(Some(SERVER_ERROR)),
         Some("model_not_found") => Some(NO_MODEL),
@@ -84,6 +86,10 @@ fn by_status(status: u64, auth: Sort) -> Option<Sort> {
     })
 }
 
+/// What the CLI says where nobody answers.
+const UNREACHED: &[&str] =
+    &["unable to connect", "connection refused", "econnrefused", "connection error", "fetch failed", "enotfound", "timed out"];
+
 /// By the words of the message, for failures that the CLI gives no name.
 fn by_text(has: &dyn Fn(&[&str]) -> bool, auth: Sort) -> Sort {
     if has(&["no conversation found", "no session found"]) {
@@ -96,7 +102,7 @@ fn by_text(has: &dyn Fn(&[&str]) -> bool, auth: Sort) -> Sort {
         RATE_LIMITED
     } else if has(&["overloaded"]) {
         OVERLOADED
-    } else if has(&["connection refused", "econnrefused", "connection error", "fetch failed", "enotfound", "timed out"]) {
+    } else if has(UNREACHED) {
         UNREACHABLE
     } else {
         UNKNOWN
@@ -120,6 +126,9 @@ mod tests {
     fn a_failure_is_sorted_by_the_most_exact_word() {
         assert_eq!(reason("API Error: 529 Overloaded", Some("server_error"), Some(529)).1, "overloaded");
         assert_eq!(reason("Invalid API key", Some("authentication_failed"), Some(401)), (FailureClass::Auth, "invalid_key"));
+        let unreached = reason("API Error: Unable to connect to API (ConnectionRefused)", Some("server_error"), None);
+        assert_eq!(unreached, (FailureClass::Transport, "unreachable"));
+        assert_eq!(reason("API Error: internal error", Some("server_error"), None).1, "server_error");
         assert_eq!(reason("Not logged in", Some("authentication_failed"), None).1, "login_required");
         assert_eq!(reason("Credit balance is too low", Some("billing_error"), Some(400)).1, "quota_exceeded");
         assert_eq!(reason("API Error: 400", Some("unknown"), Some(400)).1, "invalid_request");

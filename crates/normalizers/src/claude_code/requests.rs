@@ -271,6 +271,7 @@ impl ClaudeCode {
             option_id,
             approved,
             reason: reason.filter(|_| !approved),
+            updated_input: None,
             by,
         };
         out.push(ChatEvent { kind: EventKind::PermissionResolved(resolved), parent_tool_call_id: parent });

@@ -314,7 +314,8 @@ fn answer(requests: &mut Requests, key: &str, answer: Answer<'_>, out: &mut Vec<
                 Answer::None(reason) => (None, false, Some(reason.to_owned())),
             };
             let run = tool_call_id.clone().filter(|_| approved);
-            let resolved = PermissionResolved { request_id, tool_call_id, option_id, approved, reason, by };
+            let resolved =
+                PermissionResolved { request_id, tool_call_id, option_id, approved, reason, updated_input: None, by };
             (EventKind::PermissionResolved(resolved), run)
         }
     };

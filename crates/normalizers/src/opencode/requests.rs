@@ -65,6 +65,7 @@ impl OpenCode {
             option_id: Some(reply.to_owned()),
             approved,
             reason: reason.filter(|reason| !reason.is_empty()).map(str::to_owned),
+            updated_input: None,
             by: DecidedBy::Host,
         };
         out.push(ChatEvent { kind: EventKind::PermissionResolved(resolved), parent_tool_call_id: parent });
@@ -95,6 +96,7 @@ impl OpenCode {
                     option_id: None,
                     approved: false,
                     reason: Some(reason.to_owned()),
+                    updated_input: None,
                     by: DecidedBy::TurnEnd,
                 }),
             };

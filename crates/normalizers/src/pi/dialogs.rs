@@ -6,7 +6,7 @@ use super::normalize::Pi;
 use super::permissions::{self, Choices};
 use super::wire::{HostLine, UiRequest};
 use chat_grammar::event::{
-    ChatEvent, DecidedBy, EventKind, PermissionRequested, PermissionResolved, QuestionAnswered, QuestionAsked,
+    ChatEvent, DecidedBy, EventKind, PermissionChoice, PermissionRequested, PermissionResolved, QuestionAnswered, QuestionAsked,
 };
 use serde_json::{Value, json};
 
@@ -80,9 +80,10 @@ impl Dialog {
                 EventKind::PermissionResolved(PermissionResolved {
                     request_id,
                     tool_call_id: Some(tool_call_id),
-                    approved: chosen.is_some_and(permissions::allows),
+                    approved: chosen.is_some_and(PermissionChoice::allows),
                     option_id: chosen.map(|choice| choice.option_id.clone()),
                     reason,
+                    updated_input: None,
                     by,
                 })
             }

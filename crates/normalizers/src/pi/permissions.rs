@@ -39,11 +39,6 @@ impl Choices {
     }
 }
 
-/// Whether an option lets the call run.
-pub(super) fn allows(choice: &PermissionChoice) -> bool {
-    choice.kind == ALLOW_ONCE || choice.kind == ALLOW_ALWAYS
-}
-
 /// The call that a dialog asks leave for, the text for the user and the options; `None` for a question. It is a `select` with a yes and
 /// a no among its options, or a `confirm`, whose text names a call that runs: by its id, by the text of a command or path, or by the
 /// name of its tool.
@@ -56,7 +51,7 @@ pub(super) fn asked<'a>(request: &UiRequest<'_>, executing: &[(&str, &'a Call)])
         }
         _ => return None,
     };
-    let has = |allowing: bool| options.iter().any(|option| allows(option) == allowing);
+    let has = |allowing: bool| options.iter().any(|option: &PermissionChoice| option.allows() == allowing);
     if !has(true) || !has(false) {
         return None;
     }

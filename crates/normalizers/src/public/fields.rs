@@ -210,6 +210,7 @@ fn permission_resolved(response: &PermissionResolved) -> Fields {
     fields.set("optionId", response.option_id.as_deref());
     fields.set("approved", response.approved);
     fields.set_some("reason", response.reason.as_deref());
+    fields.set_some("updatedInput", response.updated_input.clone());
     fields.set_json("by", &response.by);
     fields
 }

@@ -197,6 +197,7 @@ fn permission_resolved(reader: &Reader<'_>) -> Result<PermissionResolved, Fault>
         option_id,
         approved,
         reason: reader.maybe("reason")?,
+        updated_input: reader.maybe("updatedInput")?,
         by: reader.maybe("by")?.unwrap_or(DecidedBy::Host),
     })
 }

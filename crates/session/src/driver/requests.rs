@@ -1,11 +1,11 @@
 //! Requests of the agent in a running turn: who answers them, and that the agent hears of it after the journal did.
 
 use super::limits::Mode;
-use super::{Command, Driver, existing};
-use crate::answer::Decision;
+use super::{Command, Driver, OpenAgent, existing};
+use crate::answer::{Decision, UPDATED_INPUT};
 use crate::open_requests::{Asks, OpenRequest};
 use crate::pump::TurnPump;
-use crate::requests::not_pending;
+use crate::requests::{invalid, not_pending};
 use chat_agents::AgentMessage;
 use chat_grammar::Result;
 use chat_grammar::contract::PermissionMode;
@@ -44,7 +44,7 @@ impl Driver {
         let Asks::Leave { choices, .. } = &request.asks else { return None };
         let option_id = self.agent.as_ref()?.session.full_access_choice(choices);
         let reason = option_id.is_none().then(|| "No choice was offered that allows".to_owned());
-        let answer = RequestAnswer::Permission { option_id, reason };
+        let answer = RequestAnswer::Permission { option_id, reason, updated_input: None };
         Some(Decision { request, answer, by: DecidedBy::FullAccess })
     }
 
@@ -72,14 +72,28 @@ impl Driver {
     /// `REQUEST_NOT_PENDING`, `INVALID_OPTIONS`, `STORE_ERROR`.
     pub(super) async fn respond(&mut self, pump: &mut TurnPump, request_id: &str, answer: &str) -> Result<()> {
         let request = pump.requests().find(request_id).ok_or_else(|| not_pending(request_id))?;
-        let decision = Decision::read(request, answer)?;
+        let decision = self.read(request, answer)?;
         self.decide(pump, vec![decision]).await
+    }
+
+    /// What the host decided, as far as the agent can carry it out.
+    ///
+    /// # Errors
+    /// `INVALID_OPTIONS` at the path of what is wrong with the answer.
+    fn read(&self, request: OpenRequest, answer: &str) -> Result<Decision> {
+        let decision = Decision::read(request, answer)?;
+        let changes_input = matches!(&decision.answer, RequestAnswer::Permission { updated_input: Some(_), .. });
+        let can = |agent: &OpenAgent| agent.session.takes_updated_input(&decision.request.native_id);
+        if changes_input && !self.agent.as_ref().is_some_and(can) {
+            return Err(invalid(UPDATED_INPUT, "cannot be given: this agent runs the tool with its own input or not at all"));
+        }
+        Ok(decision)
     }
 
     /// The answer of the host's callback. Where somebody else was faster, it is none.
     pub(super) async fn take_callback_answer(&mut self, pump: &mut TurnPump, request_id: &str, answer: &str) {
         let Some(request) = pump.requests().find(request_id) else { return };
-        let decision = Decision::read(request.clone(), answer).unwrap_or_else(|error| {
+        let decision = self.read(request.clone(), answer).unwrap_or_else(|error| {
             tracing::warn!(request = request_id, %error, "the host's answer is none: the request is cancelled");
             let reason = format!("The host gave no valid answer: {}", error.message);
             Decision::cancelled(request, DecidedBy::Host, &reason)

@@ -138,10 +138,15 @@ impl Conversation<'_> {
 
     /// Reads a turn from its start up to the first update of a kind.
     pub(crate) async fn see(&self, turn: &str, kind: &str) -> Value {
+        self.see_that(turn, kind, |_| true).await
+    }
+
+    /// The first update of a kind that is what is looked for.
+    pub(crate) async fn see_that(&self, turn: &str, kind: &str, is_it: impl Fn(&Value) -> bool) -> Value {
         let mut subscription = self.watch(turn, 0);
         while let Some(batch) = subscription.next_batch().await.expect("the reader keeps up") {
             let updates = parsed(&self.texts(turn, &batch));
-            if let Some(update) = updates.into_iter().find(|update| update["sessionUpdate"] == kind) {
+            if let Some(update) = updates.into_iter().find(|update| update["sessionUpdate"] == kind && is_it(update)) {
                 return update;
             }
         }

@@ -179,6 +179,9 @@ impl AgentSession for Session {
         self.agent.hear(Heard::Answer(request_id.to_owned(), answer.clone()));
         (self.agent.tell)(request_id, answer)
     }
+    fn takes_updated_input(&self, request_id: &str) -> bool {
+        request_id.starts_with("changeable")
+    }
     async fn deliver(&mut self) {
         (self.agent.on_delivery)().await;
         self.agent.hear(Heard::Delivery);
