@@ -211,13 +211,13 @@ fn every_official_update_is_read_by_the_official_types() {
             summary: Some("s".to_owned()),
             failed: false,
         }),
+        EventKind::Debug { message: "sums differ".to_owned(), detail: Some("input 1 instead of 2".to_owned()) },
         EventKind::SessionInit(Default::default()),
         EventKind::Title { title: "t".to_owned() },
         EventKind::Mode { mode_id: "m".to_owned() },
         EventKind::Commands { commands: Vec::new() },
         EventKind::Config { options: Vec::new() },
         EventKind::Warning { message: "careful\nmore".to_owned(), detail: None, retry: None },
-        EventKind::Debug { message: "sums differ".to_owned(), detail: Some("input 1 instead of 2".to_owned()) },
         EventKind::Error(ErrorEvent {
             message: String::new(),
             class: FailureClass::Model,
@@ -230,7 +230,7 @@ fn every_official_update_is_read_by_the_official_types() {
     for text in &texts {
         serde_json::from_str::<SessionUpdate>(text).unwrap_or_else(|error| panic!("{text}: {error}"));
     }
-    assert!(texts[15].contains(r#""title":"The agent gave no message""#), "a notice is never without a title");
+    assert!(texts[16].contains(r#""title":"The agent gave no message""#), "a notice is never without a title");
 }
 
 #[test]
