@@ -1,7 +1,7 @@
 //! Token counts: one record a message of the model, as Pi gives it with its cost, and one a compaction.
 
 use super::normalize::Pi;
-use super::wire::{ContextUsage, Usage};
+use super::wire::{ContextUsage, Cost, Usage};
 use chat_grammar::event::{ChatEvent, EventKind};
 use chat_grammar::usage::{ContextFullness, TokenCounts, UsageModel, UsageOperation, UsageRecord};
 use serde_json::Value;
@@ -150,7 +150,7 @@ fn fill(record: UsageRecord, usage: &Usage, raw: Value) -> UsageRecord {
         },
         reasoning_tokens: usage.reasoning,
         cache_write1h_tokens: usage.cache_write_1h,
-        native_cost_usd: usage.cost.and_then(|cost| cost.total),
+        native_cost_usd: usage.cost.and_then(Cost::known),
         raw,
         ..record
     }

@@ -379,6 +379,23 @@ fn what_the_host_sent_is_not_shown_again() {
 }
 
 #[test]
+fn a_cost_of_zero_is_unknown_unless_the_gateway_stated_it() {
+    let cost = |cost: Value| {
+        let usage = json!({ "input": 100, "output": 1, "cacheRead": 0, "cacheWrite": 0, "cost": cost });
+        let mut script = Script::new();
+        script.begins().ends(json!([]), json!({ "usage": usage, "responseId": "r" }));
+        let costs = script.events.iter().filter_map(|event| match &event.kind {
+            EventKind::UsageFinal { usage } if usage.billable => Some(usage.native_cost_usd),
+            _ => None,
+        });
+        costs.collect::<Vec<_>>()
+    };
+    assert_eq!(cost(json!({ "total": 0 })), [None]);
+    assert_eq!(cost(json!({ "total": 0, "totalFromProvider": true })), [Some(0.0)]);
+    assert_eq!(cost(json!({ "total": 0.25, "totalFromProvider": false })), [Some(0.25)]);
+}
+
+#[test]
 fn zeros_are_no_count() {
     let mut script = Script::new();
     let zeros = json!({ "usage": { "input": 0, "output": 0, "cacheRead": 0, "cacheWrite": 0, "cost": { "total": 0 } }, "responseId": "r" });

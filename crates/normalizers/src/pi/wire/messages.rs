@@ -156,4 +156,14 @@ pub(in super::super) struct Usage {
 pub(in super::super) struct Cost {
     #[serde(default)]
     pub total: Option<f64>,
+    /// The gateway stated it.
+    #[serde(rename = "totalFromProvider", default)]
+    pub is_stated: Option<bool>,
+}
+
+impl Cost {
+    /// In USD. A model without prices costs 0 as well, which says nothing unless the gateway said it.
+    pub(in super::super) fn known(self) -> Option<f64> {
+        self.total.filter(|total| *total > 0.0 || self.is_stated == Some(true))
+    }
 }
