@@ -15,7 +15,6 @@ mod schema;
 mod script;
 mod segments;
 mod snapshots;
-mod speed;
 mod usage;
 
 use chat_grammar::event::ChatEvent;
