@@ -61,6 +61,13 @@ test("a recording crosses as text or as bytes, and says what its events say", ()
   for (const meta of places) expect(Object.keys(meta?.amalgm ?? {})).not.toContain("sequence");
 });
 
+test("invalid UTF-8 in a recording is replaced", () => {
+  const line = JSON.stringify({ i: 0, t: 0, ch: "stdout", msg: { method: "item/agentMessage/delta", params: { threadId: "t", itemId: "m", delta: "a?é" } } });
+  const bytes = Buffer.from(line);
+  bytes[bytes.indexOf("?")] = 0xff;
+  expect(normalizeRecording("codex", bytes)).toMatchObject([{ sessionUpdate: "agent_message_chunk", messageId: "m", content: { text: "a\ufffdé" } }]);
+});
+
 test.each<Harness>(["acp", "claude_code", "codex", "cursor", "opencode", "pi"])("all recordings of %s are read", (harness) => {
   const folder = join(root, "fixtures", "recordings", harness);
   const names = readdirSync(folder).filter((name) => name.endsWith(".ndjson"));

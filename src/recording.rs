@@ -41,22 +41,37 @@ const TOGETHER: usize = 256;
 /// How many such hands the cutting may be ahead.
 const AHEAD: usize = 16;
 
+/// A line of a recording, or the text of one whose invalid UTF-8 was replaced.
+type Cut<'a> = Result<RecordedLine<'a>, String>;
+
 /// A recording is cut into lines while those before are understood.
-fn read(mut reader: RecordingReader, ndjson: &str) -> UpdateParts {
+fn read(mut reader: RecordingReader, ndjson: &[u8]) -> UpdateParts {
     std::thread::scope(|scope| {
-        let (cut, lines) = sync_channel::<Vec<RecordedLine<'_>>>(AHEAD);
+        let (sender, lines) = sync_channel::<Vec<Cut<'_>>>(AHEAD);
         scope.spawn(move || {
-            let mut lines = ndjson.lines().filter_map(recording::line).peekable();
-            while lines.peek().is_some() && cut.send(lines.by_ref().take(TOGETHER).collect()).is_ok() {}
+            let mut lines = ndjson.split(|byte| *byte == b'\n').filter_map(cut).peekable();
+            while lines.peek().is_some() && sender.send(lines.by_ref().take(TOGETHER).collect()).is_ok() {}
         });
-        lines.into_iter().flatten().for_each(|line| reader.push(&line));
+        for line in lines.into_iter().flatten() {
+            match line {
+                Ok(line) => reader.push(&line),
+                Err(text) => recording::line(&text).iter().for_each(|line| reader.push(line)),
+            }
+        }
     });
     reader.finish()
+}
+
+fn cut(line: &[u8]) -> Option<Cut<'_>> {
+    match str::from_utf8(line) {
+        Ok(text) => recording::line(text).map(Ok),
+        Err(_) => Some(Err(String::from_utf8_lossy(line).into_owned())),
+    }
 }
 
 /// The ACP updates of a whole recording; invalid UTF-8 is replaced, what is no line of a recording left out. Throws `INVALID_OPTIONS` for an agent that is not known.
 #[napi(catch_unwind)]
 pub fn normalize_recording(harness: String, ndjson: Uint8Array) -> napi::Result<NativeUpdateParts> {
     let reader = RecordingReader::new(&harness).ok_or_else(|| unknown(&harness))?;
-    Ok(read(reader, &String::from_utf8_lossy(&ndjson)).into())
+    Ok(read(reader, &ndjson).into())
 }
