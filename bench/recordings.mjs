@@ -1,17 +1,37 @@
-// npm run bench:recordings [-- --updates 100000 --rounds 5]: a whole recording to updates, by the JavaScript core and by `normalizeRecording`.
+// npm run bench:recordings [-- --updates 100000 --rounds 5]: a whole recording to updates, by the JavaScript core, by its normalizer alone, and by
+// `normalizeRecording`.
 import { createHash } from "node:crypto";
-import { readFileSync } from "node:fs";
+import { mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { parseArgs } from "node:util";
 import { normalizeRecording } from "../dist/normalizers.js";
 import { consume } from "./consumer.mjs";
 import { generate } from "./generate.mjs";
 import { WORKLOADS } from "./generator/workloads.mjs";
+import { install } from "./install.mjs";
 import { CodexNormalizer } from "./javascript-core/codex-normalizer.mjs";
 import { recordedMessages } from "./javascript-core/recorded-messages.mjs";
 import { median } from "./statistics.mjs";
 import { contentFaults } from "./verify.mjs";
 
+install();
+const { open } = await import("./variants/javascript-core.mjs");
+
 async function javaScriptCore(path) {
+  const folder = mkdtempSync(join(tmpdir(), "bench-recordings-"));
+  try {
+    const chat = await open(path, join(folder, "journal.sqlite"));
+    const updates = [];
+    for await (const update of await chat.send()) updates.push(update);
+    await chat.close();
+    return updates;
+  } finally {
+    rmSync(folder, { recursive: true, force: true });
+  }
+}
+
+async function javaScriptNormalizer(path) {
   const normalizer = new CodexNormalizer("turn");
   const updates = [];
   for await (const message of recordedMessages(path)) {
@@ -25,9 +45,10 @@ async function javaScriptCore(path) {
 
 const thisPackage = (path) => normalizeRecording("codex", readFileSync(path));
 
-const VARIANTS = { "JavaScript core": javaScriptCore, "this package": thisPackage };
+const BASELINES = { "the JavaScript core": javaScriptCore, "its normalizer alone": javaScriptNormalizer };
+const VARIANTS = { ...BASELINES, normalizeRecording: thisPackage };
 
-async function seconds(run, path) {
+async function measure(run, path) {
   globalThis.gc?.();
   const start = process.hrtime.bigint();
   const updates = await run(path);
@@ -47,15 +68,21 @@ for (const workload of Object.keys(WORKLOADS)) {
   for (let round = 0; round <= Number(values.rounds); round++) {
     const variants = Object.entries(VARIANTS);
     for (const [name, run] of round % 2 ? variants.reverse() : variants) {
-      const result = await seconds(run, path);
-      if (round > 0) times[name].push(result.seconds);
-      else for (const fault of await faults(`${workload}, ${name}`, result.updates, expected)) {
+      const { seconds, updates } = await measure(run, path);
+      if (round > 0) {
+        times[name].push(seconds);
+        continue;
+      }
+      for (const fault of await faults(`${workload}, ${name}`, updates, expected)) {
         console.error(`CONTENT DIFFERS: ${fault}`);
         process.exitCode = 1;
       }
     }
   }
-  const [baseline, candidate] = Object.values(times).map(median);
-  const rate = (time) => `${(bytes / time / 1e6).toFixed(0)} MB/s`;
-  console.log(`${workload}: JavaScript core ${rate(baseline)}, normalizeRecording ${rate(candidate)}, ratio ${(baseline / candidate).toFixed(2)}`);
+  const own = median(times.normalizeRecording);
+  console.log(`${workload}: normalizeRecording ${(bytes / own / 1e6).toFixed(0)} MB/s`);
+  for (const name of Object.keys(BASELINES)) {
+    const time = median(times[name]);
+    console.log(`  ${name}: ${(bytes / time / 1e6).toFixed(0)} MB/s, ratio ${(time / own).toFixed(2)}`);
+  }
 }

@@ -5,6 +5,7 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { parseArgs } from "node:util";
 import { CACHE, generate } from "./generate.mjs";
+import { install } from "./install.mjs";
 import { WORKLOADS } from "./generator/workloads.mjs";
 import { report } from "./report.mjs";
 import { ratios, summarize } from "./statistics.mjs";
@@ -31,12 +32,6 @@ const variants = VARIANTS.filter(({ id }) => options.only?.includes(id) ?? true)
 if (!(updates > 0) || !(rounds > 0) || variants.length === 0) {
   console.error(`usage: npm run bench -- [--updates 100000] [--rounds 3] [--only ${VARIANTS.map(({ id }) => id).join(" | ")}]`);
   process.exit(1);
-}
-
-function install() {
-  if (existsSync(join(HERE, "node_modules", "better-sqlite3"))) return;
-  console.log("Installing the dependencies of the JavaScript core; better-sqlite3 may compile for minutes.");
-  execFileSync("npm", ["ci", "--prefix", HERE, "--no-audit", "--no-fund"], { stdio: "inherit", shell: process.platform === "win32" });
 }
 
 function measure(variant, recording, mode) {
