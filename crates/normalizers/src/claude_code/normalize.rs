@@ -264,6 +264,7 @@ impl ClaudeCode {
                 // A new process: nothing of the old one will be answered.
                 if &*tag.subtype == "initialize" {
                     self.close("The agent's process ended", out);
+                    self.meter.new_process();
                     self.requests.host.clear();
                 }
                 self.turn.interrupted |= &*tag.subtype == "interrupt";

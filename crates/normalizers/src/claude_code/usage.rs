@@ -158,6 +158,12 @@ impl Meter {
         }
     }
 
+    /// A new process accounts for its own calls alone: those of one that died are in no sum of it (2.1.332).
+    pub(super) fn new_process(&mut self) {
+        self.steps.clear();
+        self.cut = false;
+    }
+
     /// The size of a model's window.
     pub(super) fn window(&mut self, model: &str, size: Option<u64>) {
         if let Some(size) = size.filter(|size| *size > 0) {

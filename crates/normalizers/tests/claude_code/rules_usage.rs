@@ -223,3 +223,24 @@ fn a_fast_call_is_priced_as_such() {
     assert_eq!(priced(models(), "cooldown", &[("big", says("fast"))]), ["big-fast"]);
     assert_eq!(priced(models(), "off", &[("big", json!({ "service_tier": "priority" }))]), ["big-priority"]);
 }
+
+#[test]
+fn the_account_of_a_new_process_is_not_that_of_the_one_that_died() {
+    let mut script = Script::bare();
+    let begin = |script: &mut Script, id: &str| {
+        script.host(json!({ "type": "control_request", "request_id": id, "request": { "subtype": "initialize" } }));
+        script.agent(json!({ "type": "system", "subtype": "init", "session_id": "s" }));
+    };
+    begin(&mut script, "h1");
+    // Its process was killed before a result.
+    script.agent(line("dead", None, usage(50, 5), Some("tool_use")));
+    begin(&mut script, "h2");
+    script.agent(line("a", None, usage(10, 5), Some("end_turn")));
+    script.agent(summed("success", usage(10, 5), json!({ "claude-x": counted(40, 12) }), Some(&["a"])));
+    assert_eq!(differences(&script.events), [""; 0]);
+    let told = steps(&script.events);
+    assert_eq!(
+        told,
+        [("dead", Some(50), Some(5), true), ("a", Some(10), Some(5), true), ("r:claude-x", Some(30), Some(7), true)]
+    );
+}

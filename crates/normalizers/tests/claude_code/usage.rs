@@ -181,8 +181,6 @@ fn only_sums_that_contradict_the_calls_are_told() {
         let expected: &[&str] = match name {
             // The CLI does not count the call that was cut.
             "error_sse_event" | "v2_1_197_error_drop_mid_sse" => &["modelUsage: input 20 instead of 40"],
-            // The call of the turn that was killed is in no account of the next process.
-            "resume_after_kill" => &["modelUsage: input 70 instead of 120, output 5 instead of 10"],
             _ => &[],
         };
         assert_eq!(told, expected, "{name}");
