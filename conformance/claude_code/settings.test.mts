@@ -24,10 +24,12 @@ test("effort and speed stand in the request", async () => {
   const { model, ...conversation } = await claude({}, { modelId: FAST_MODEL, settings });
   model.queue(respond([text("Quick.")]));
 
-  await play(conversation);
+  const { turn } = await play(conversation);
 
   expect(model.requests[0]!.body.output_config?.effort).toBe("high");
   expect(model.requests[0]!.body.speed).toBe("fast");
+  // Its price is another.
+  expect(turn.usage?.models.map(({ modelId }) => modelId)).toEqual([`${FAST_MODEL}-fast`]);
 });
 
 test("without settings the request names no speed", async () => {

@@ -2,7 +2,7 @@ import type { UsageStep } from "@amalgm/chat-native/usage";
 import { expect, test } from "vitest";
 import { failed, message, respond, type TokenUsage } from "../server/responses.mjs";
 import { ofKind, play } from "../support.mjs";
-import { codex, MODEL, shell } from "./support.mjs";
+import { codex, contract, MODEL, shell } from "./support.mjs";
 
 /** What a step says of a call that the provider reported so. */
 const step = ({ input, cached, output, reasoning }: TokenUsage) => ({
@@ -53,6 +53,21 @@ test("the next turn counts its own calls only, and so does a new host", async ()
     expect(calls(await session.usageSteps(turn.id))).toMatchObject([step(usage)]);
     expect(turn.usage).toMatchObject({ steps: 1, ...step(usage) });
   }
+});
+
+test("a call is of the model and in the mode that the server was asked for", async () => {
+  const { model, ...at } = await codex();
+  model.otherwise(() => respond([message("Done.")]));
+  const { turn: first } = await play(at);
+  const other = { modelId: "gpt-5.6-luna", settings: [{ configId: "speed", value: "priority" }] };
+  const execution = await at.host.chat.prepareExecution("other", contract({ ...at, model }, other));
+  const { turn: second } = await play({ ...at, execution });
+
+  const steps = [...await at.session.usageSteps(first.id), ...await at.session.usageSteps(second.id)];
+  const asked = model.requests.map(({ body }) => `${body.model}${body.service_tier === "priority" ? "-fast" : ""}`);
+  expect(calls(steps).map((step) => step.model.modelId)).toEqual(asked);
+  expect(asked).toContain(MODEL);
+  expect(asked).toContain("gpt-5.6-luna-fast");
 });
 
 test("the call of a compaction is a step of its own kind", async () => {

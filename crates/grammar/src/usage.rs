@@ -56,6 +56,9 @@ pub struct UsageModel {
     pub provider_id: Option<String>,
     /// As the agent or the contract calls it.
     pub model_id: Option<String>,
+    /// Several models, or one that runs in a mode with a price of its own: that of the contract may not stand in its place.
+    #[serde(skip)]
+    pub is_undetermined: bool,
 }
 
 /// Fullness of the context window, in tokens.

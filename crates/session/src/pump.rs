@@ -180,7 +180,9 @@ impl TurnPump {
             let contract = &self.turn.execution.contract;
             model.agent_revision_id.get_or_insert_with(|| contract.agent.revision_id.clone());
             model.provider_id.get_or_insert_with(|| contract.model.provider_id.clone());
-            model.model_id.get_or_insert_with(|| contract.model.model_id.clone());
+            if !model.is_undetermined {
+                model.model_id.get_or_insert_with(|| contract.model.model_id.clone());
+            }
         }
         event
     }

@@ -162,7 +162,6 @@ impl<'a> Plan<'a> {
             servers: self.servers.keys().cloned().collect(),
             checkpoint_data: json!({ "instructions": self.instructions_mark() }),
             login: login.take(),
-            is_fast: self.settings.speed.is_some(),
             images: if catalog.takes_images(model_id) { Images::Taken } else { Images::Refused },
         };
         Ok(CodexSession::new(connection, running, is_resumed))

@@ -30,8 +30,6 @@ pub(super) struct Running {
     pub(super) checkpoint_data: Value,
     pub(super) login: Option<LoginFile>,
     pub(super) images: super::prompt::Images,
-    /// It runs in a service tier of its own price.
-    pub(super) is_fast: bool,
 }
 
 #[derive(Debug)]
@@ -69,8 +67,7 @@ impl CodexSession {
 
     /// Looks at what was heard for what the session itself must know or do.
     fn attend(&mut self, mut heard: Heard, out: &mut Vec<AgentMessage>) {
-        let is_fast = self.running.is_fast;
-        heard.events.iter_mut().for_each(|event| name_model(event, is_fast));
+        heard.events.iter_mut().for_each(name_provider);
         let late = heard.line.as_deref().is_some_and(|line| self.turns.is_late(line));
         let mut more = Vec::new();
         if let Some(line) = heard.line.as_deref().filter(|line| !is_piece(line)) {
@@ -168,13 +165,10 @@ impl CodexSession {
     }
 }
 
-/// The provider of the host's contract stands behind the one of our making, and a model that runs faster has a price of its own.
-fn name_model(event: &mut ChatEvent, is_fast: bool) {
+/// The provider of the host's contract stands behind the one of our making.
+fn name_provider(event: &mut ChatEvent) {
     if let EventKind::UsageFinal { usage } = &mut event.kind {
         usage.model.provider_id.take_if(|provider| provider == PROVIDER);
-        if let Some(model_id) = usage.model.model_id.as_mut().filter(|_| is_fast) {
-            model_id.push_str("-fast");
-        }
     }
 }
 

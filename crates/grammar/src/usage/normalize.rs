@@ -75,6 +75,7 @@ fn read(input: &Value) -> UsageRecord {
         agent_revision_id: None,
         provider_id: text(&["providerId", "providerID", "provider"]),
         model_id: text(&["modelId", "modelID", "model", "modelVersion"]),
+        ..UsageModel::default()
     };
     record
 }

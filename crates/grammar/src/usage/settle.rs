@@ -101,6 +101,7 @@ fn merged(former: &UsageRecord, later: &UsageRecord) -> UsageRecord {
             agent_revision_id: base.model.agent_revision_id.clone().or_else(|| other.model.agent_revision_id.clone()),
             provider_id: base.model.provider_id.clone().or_else(|| other.model.provider_id.clone()),
             model_id: base.model.model_id.clone().or_else(|| other.model.model_id.clone()),
+            ..UsageModel::default()
         },
         ..base.clone()
     }

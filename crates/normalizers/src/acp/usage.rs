@@ -186,14 +186,12 @@ impl Acp {
         // A cancelled turn reports zeros also where the model spoke (claude-agent-acp 0.101.0, OpenCode 1.18.33).
         let (tokens, reasoning) = if unreported { (TokenCounts::default(), None) } else { (tokens, reasoning) };
         let mut models = meta.quota.and_then(|quota| quota.model_usage).unwrap_or_default().into_iter();
-        let model_id = match (models.next(), models.next()) {
-            (Some(only), None) => only.model.map(Cow::into_owned),
-            _ => None,
-        };
+        let (first, is_undetermined) = (models.next(), models.next().is_some());
+        let model_id = first.filter(|_| !is_undetermined).and_then(|only| only.model).map(Cow::into_owned);
         let record = UsageRecord {
             id: format!("{}:turn:{}", self.session.id().unwrap_or("session"), self.ledger.prompts),
             operation: UsageOperation::ChatTurn,
-            model: UsageModel { model_id, ..UsageModel::default() },
+            model: UsageModel { model_id, is_undetermined, ..UsageModel::default() },
             source: source.to_owned(),
             exact: exact && !unreported,
             tokens,

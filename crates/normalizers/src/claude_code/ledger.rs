@@ -16,6 +16,8 @@ const TURN_SOURCE: &str = "claude.result.model_usage";
 /// How the turn went, as far as it matters for the account.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Settlement<'a> {
+    /// The model of the session.
+    pub model: Option<&'a str>,
     /// For the ids of what is made up here.
     pub id: &'a str,
     pub ended_well: bool,
@@ -80,7 +82,7 @@ impl Meter {
         let models = self.steps.iter().map(|step| &step.model).chain(pending.iter().map(|call| &call.model));
         let all_known = models.into_iter().all(|model| entries.iter().any(|entry| entry.is_of(model.as_deref())));
         // Where a call's model is none of those that were counted, only the sum of all can be compared.
-        if !all_known {
+        if !all_known && entries.len() != 1 {
             entries = vec![Entry::sum(&entries)];
         }
         let mut pending = pending;
@@ -158,6 +160,12 @@ impl Meter {
         if !counted && cost.is_none_or(|cost| cost == 0.0) {
             return;
         }
+        let model = match since {
+            Some(since) => only_model(since),
+            // The sum of the main loop.
+            None => how.model,
+        };
+        let model = model.map(str::to_owned);
         let raw = |raw: Option<&serde_json::value::RawValue>| -> Value {
             raw.and_then(|raw| serde_json::from_str(raw.get()).ok()).unwrap_or_default()
         };
@@ -168,7 +176,7 @@ impl Meter {
             tokens,
             native_cost_usd: cost,
             raw: json!({ "usage": raw(result.usage), "modelUsage": raw(result.model_usage) }),
-            ..record(format!("{}:turn", how.id), None)
+            ..record(format!("{}:turn", how.id), self.speed.priced(model, &Mode::default()))
         };
         emit(record, out);
     }
@@ -260,6 +268,13 @@ fn dated(long: &str, short: &str) -> bool {
 
 fn entries(usages: &ModelUsages) -> Vec<Entry> {
     usages.iter().map(|(model, usage)| Entry::of(model, usage)).collect()
+}
+
+/// The model that all tokens are of.
+fn only_model(usages: &ModelUsages) -> Option<&str> {
+    let mut counted = usages.iter().filter(|(model, usage)| !Entry::of(model, usage).is_empty());
+    let (model, _) = counted.next()?;
+    counted.next().is_none().then_some(model)
 }
 
 /// What each model's totals grew by; totals that shrank were counted anew.

@@ -31,6 +31,10 @@ impl Session {
         self.cwd.as_deref()
     }
 
+    pub(super) fn model(&self) -> Option<&str> {
+        self.model.as_deref()
+    }
+
     /// True where the mode lets every call run.
     pub(super) fn asks_nothing(&self) -> bool {
         self.mode.as_deref() == Some("bypassPermissions")

@@ -65,9 +65,11 @@ impl Speed {
         let fast = || (self.on && self.can_be_fast(&model)).then_some("fast");
         let speed = mode.speed.as_deref().or_else(fast);
         let unusual = [speed, mode.tier.as_deref()].into_iter().flatten().find(|word| !USUAL.contains(word));
-        Some(match unusual {
-            Some(word) => format!("{model}-{word}"),
-            None => model,
+        Some(match (unusual, model.split_once('[')) {
+            (None, _) => model,
+            (Some(word), None) => format!("{model}-{word}"),
+            // The window in brackets stays at the end.
+            (Some(word), Some((name, window))) => format!("{name}-{word}[{window}"),
         })
     }
 

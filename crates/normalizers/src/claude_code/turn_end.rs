@@ -17,7 +17,7 @@ impl ClaudeCode {
         let id = line.uuid.as_deref().map_or_else(|| self.made_up_id(line), str::to_owned);
         let ended_well = !matches!(end.stop, Stop::Cancelled | Stop::Failed);
         self.session.resumed();
-        let how = Settlement { id: &id, ended_well, compacted: self.turn.compacted };
+        let how = Settlement { id: &id, model: self.session.model(), ended_well, compacted: self.turn.compacted };
         self.meter.settle(line, how, out);
         self.meter.speed.told(line.fast_mode_state.as_deref());
         // The text of the result repeats the last answer; only where there was none, as of some commands, is it one.

@@ -286,12 +286,12 @@ pub(super) enum Certainty {
     CountedElsewhere,
 }
 
-/// A record with nothing in it but whose it is.
+/// A record with nothing in it but whose it is. What Claude Code does not name a model for is of several, or of a mode of its own.
 pub(super) fn record(id: String, model_id: Option<String>) -> UsageRecord {
     UsageRecord {
         id,
         operation: UsageOperation::ChatStep,
-        model: UsageModel { agent_revision_id: None, provider_id: None, model_id },
+        model: UsageModel { is_undetermined: model_id.is_none(), model_id, ..UsageModel::default() },
         source: String::new(),
         exact: true,
         billable: true,

@@ -16,6 +16,13 @@ pub(super) struct Compaction {
     started_at_ms: Option<i64>,
 }
 
+impl Compaction {
+    /// The host asked for it.
+    pub(super) fn is_asked_for(&self) -> bool {
+        self.trigger == Trigger::Manual
+    }
+}
+
 pub(super) fn started(thread: &mut Thread, item_id: &str, notice: &ItemNotice<'_>, out: &mut Vec<ChatEvent>) {
     if thread.compaction.as_ref().is_some_and(|compaction| compaction.id == item_id) {
         return;

@@ -18,6 +18,7 @@ mod session;
 mod shell;
 mod subagents;
 mod threads;
+mod tier;
 mod turn_end;
 mod turns;
 mod usage;

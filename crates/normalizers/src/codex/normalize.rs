@@ -305,7 +305,9 @@ impl Codex {
         let thread_id = host.thread_id.as_deref().map(str::to_owned);
         let purpose = Purpose::of(method);
         if let (Purpose::StartTurn, Some(thread_id)) = (purpose, &thread_id) {
-            self.threads.open(thread_id).compaction_asked |= method == "thread/compact/start";
+            let thread = self.threads.open(thread_id);
+            thread.compaction_asked |= method == "thread/compact/start";
+            thread.tier.begin_turn(host.service_tier_for_turn.as_deref());
         }
         self.requests.host.insert(id.get().to_owned(), HostRequest { purpose, thread_id });
     }

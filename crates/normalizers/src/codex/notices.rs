@@ -67,10 +67,11 @@ impl Codex {
         let message = notice.message.as_deref().or(notice.summary.as_deref()).ok_or(Malformed)?.to_owned();
         let detail = notice.details.as_deref().map(str::to_owned);
         // Not looked up without a name: such a warning says nothing about which thread is ours.
-        let parent = match notice.thread_id.as_deref() {
-            Some(id) => self.threads.find(Some(id)).and_then(|thread| thread.parent.clone()),
-            None => None,
-        };
+        let mut thread = notice.thread_id.as_deref().and_then(|id| self.threads.find(Some(id)));
+        if let (Some(thread), Some(model)) = (&mut thread, model_of_the_past(&message)) {
+            thread.last_model = Some(model.to_owned());
+        }
+        let parent = thread.and_then(|thread| thread.parent.clone());
         let kind = EventKind::Warning { message, detail, retry: None };
         out.push(ChatEvent { kind, parent_tool_call_id: parent });
         Ok(())
@@ -83,4 +84,11 @@ impl Codex {
             out.push(EventKind::Title { title: title.to_owned() }.into());
         }
     }
+}
+
+/// The model of a resumed thread's last turn, which only words tell (0.171.0): "This session was recorded with model `…` but is
+/// resuming with `…`."
+fn model_of_the_past(message: &str) -> Option<&str> {
+    let (model, rest) = message.strip_prefix("This session was recorded with model `")?.split_once('`')?;
+    rest.starts_with(" but is resuming with").then_some(model)
 }

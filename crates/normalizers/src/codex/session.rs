@@ -57,6 +57,9 @@ impl Thread {
         if let Some(provider) = settings.model_provider.as_deref() {
             self.provider = Some(provider.to_owned());
         }
+        if let Some(tier) = &settings.service_tier {
+            self.tier.set(tier.as_deref());
+        }
     }
 }
 

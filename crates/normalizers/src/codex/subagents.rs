@@ -95,11 +95,12 @@ impl Codex {
     /// A thread that an item of another thread names is the sub-agent of that item's call.
     fn adopt(&mut self, thread_id: Option<&str>, item: &Item<'_>, child: &str, model: Option<&str>) {
         let Some(thread) = self.threads.find(thread_id) else { return };
-        let provider = thread.provider.clone();
+        let (provider, tier) = (thread.provider.clone(), thread.tier.clone());
         let model = model.filter(|model| !model.is_empty()).map(str::to_owned).or_else(|| thread.model.clone());
         let Some(call) = thread.calls.find(item.id, item.place.turn_id).map(str::to_owned) else { return };
         if let Some(child) = self.threads.adopt(child, &call) {
             child.provider = provider;
+            child.tier = tier;
             child.model = model;
         }
     }

@@ -3,6 +3,7 @@
 use super::calls::Calls;
 use super::compaction::Compaction;
 use super::messages::Messages;
+use super::tier::Tier;
 use super::usage::Ledger;
 use std::collections::HashMap;
 
@@ -17,7 +18,10 @@ pub(super) struct Thread {
     /// The turn that ended last, so that its end counts once.
     pub ended: Option<String>,
     pub model: Option<String>,
+    /// That of the last call. A turn that begins with another model may first let this one compact what it said (0.171.0).
+    pub last_model: Option<String>,
     pub provider: Option<String>,
+    pub tier: Tier,
     pub messages: Messages,
     pub calls: Calls,
     pub usage: Ledger,

@@ -4,7 +4,7 @@ use super::Malformed;
 use super::threads::Thread;
 use super::wire::{Breakdown, RawResponseNotice, TokenUsage, UsageNotice};
 use chat_grammar::event::{ChatEvent, EventKind};
-use chat_grammar::usage::{ContextFullness, TokenCounts, UsageModel, UsageOperation, UsageRecord};
+use chat_grammar::usage::{ContextFullness, TokenCounts, UsageOperation, UsageRecord};
 use serde_json::Value;
 use std::collections::{HashMap, HashSet};
 
@@ -139,9 +139,18 @@ fn step(
     if thread.usage.context.size.is_some() {
         thread.usage.told = thread.usage.context;
     }
+    let model = match &thread.compaction {
+        Some(compaction) if number == 1 && !compaction.is_asked_for() => thread.last_model.clone(),
+        _ => None,
+    };
+    let model = model.or_else(|| thread.model.clone());
+    if operation == UsageOperation::ChatStep {
+        thread.last_model.clone_from(&model);
+    }
     let record = UsageRecord {
         id,
         operation,
+        model: thread.tier.priced(thread.provider.clone(), model),
         exact: counts.is_some(),
         tokens: counts.map(Breakdown::counts).unwrap_or_default(),
         reasoning_tokens: counts.and_then(|counts| counts.reasoning_output_tokens),
@@ -170,7 +179,7 @@ fn record(thread: &Thread) -> UsageRecord {
     UsageRecord {
         id: String::new(),
         operation: UsageOperation::ChatStep,
-        model: UsageModel { agent_revision_id: None, provider_id: thread.provider.clone(), model_id: thread.model.clone() },
+        model: thread.tier.priced(thread.provider.clone(), thread.model.clone()),
         source: SOURCE.to_owned(),
         exact: true,
         billable: true,

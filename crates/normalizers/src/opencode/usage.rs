@@ -66,9 +66,9 @@ fn record(session: &Session, message_id: &str, id: &str) -> UsageRecord {
         id: id.to_owned(),
         operation,
         model: UsageModel {
-            agent_revision_id: None,
             provider_id: message.and_then(|message| message.provider.clone()),
             model_id: message.and_then(|message| message.model.clone()),
+            ..UsageModel::default()
         },
         source: SOURCE.to_owned(),
         exact: true,

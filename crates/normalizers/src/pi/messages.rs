@@ -201,7 +201,7 @@ impl OpenMessage {
         }
         let text = |text: &Option<Str<'_>>| text.as_deref().map(str::to_owned);
         self.model =
-            UsageModel { agent_revision_id: None, provider_id: text(&message.provider), model_id: text(&message.model) };
+            UsageModel { provider_id: text(&message.provider), model_id: text(&message.model), ..UsageModel::default() };
     }
 
     /// True where the provider began to answer.

@@ -224,6 +224,52 @@ fn a_fast_call_is_priced_as_such() {
     assert_eq!(priced(models(), "off", &[("big", json!({ "service_tier": "priority" }))]), ["big-priority"]);
 }
 
+/// The models of the steps, and whether the contract's may stand in for one that is missing.
+fn models(events: &[ChatEvent]) -> Vec<(&str, Option<&str>, bool)> {
+    let records = records(events).into_iter();
+    records.map(|record| (&*record.id, record.model.model_id.as_deref(), record.model.is_undetermined)).collect()
+}
+
+#[test]
+fn a_sum_has_a_model_where_all_tokens_are_of_one() {
+    let of = |since: Value| {
+        let mut script = Script::bare();
+        script.agent(line("a", None, usage(10, 5), Some("end_turn"))).agent(result(since));
+        models(&script.events).last().map(|(id, model, unsure)| ((*id).to_owned(), model.map(str::to_owned), *unsure))
+    };
+    let one = json!({ "claude-x": counted(10, 5), "idle": counted(0, 0) });
+    assert_eq!(of(one), Some(("r:turn".to_owned(), Some("claude-x".to_owned()), false)));
+    let two = json!({ "claude-x": counted(10, 5), "claude-y": counted(1, 1) });
+    assert_eq!(of(two), Some(("r:turn".to_owned(), None, true)));
+}
+
+#[test]
+fn what_several_models_may_have_counted_is_of_none() {
+    let mut script = Script::bare();
+    script.agent(line("a", None, usage(10, 5), Some("end_turn")));
+    script.agent(result(json!({ "arn:some-model": counted(10, 5), "other": counted(3, 2) })));
+    assert!(models(&script.events).contains(&("r:all", None, true)));
+}
+
+#[test]
+fn what_is_left_of_a_fast_turn_is_fast() {
+    let mut script = Script::bare();
+    let init = json!({ "type": "system", "subtype": "init", "session_id": "s", "model": "big", "fast_mode_state": "on" });
+    script.agent(init).agent(result(json!({ "big[1m]": counted(3, 2) })));
+    assert_eq!(models(&script.events)[0], ("r:big[1m]", Some("big-fast[1m]"), false));
+}
+
+#[test]
+fn a_sum_alone_is_of_the_sessions_model_and_speed() {
+    let mut script = Script::bare();
+    let init = json!({ "type": "system", "subtype": "init", "session_id": "s", "model": "big", "fast_mode_state": "on" });
+    let end = json!({ "type": "result", "subtype": "success", "is_error": false, "uuid": "r", "usage": usage(10, 5) });
+    script.agent(init).agent(end);
+    let records = records(&script.events);
+    assert!(records[0].billable);
+    assert_eq!(models(&script.events), [("r:turn", Some("big-fast"), false)]);
+}
+
 #[test]
 fn the_account_of_a_new_process_is_not_that_of_the_one_that_died() {
     let mut script = Script::bare();

@@ -445,6 +445,29 @@ fn each_model_call_counts_once() {
 }
 
 #[test]
+fn a_call_is_priced_by_the_model_and_tier_that_the_server_was_asked_for() {
+    let mut in_fast_mode = 0;
+    for recording in common::codex() {
+        let events = common::play(&recording.lines());
+        let header = recording.header();
+        let Some(requests) = header["model_requests"].as_array() else { continue };
+        let steps = steps(&events);
+        // Where calls failed or went unreported, nothing says which request was whose.
+        if steps.len() != requests.len() || steps.iter().any(|step| step.parent_tool_call_id.is_some()) {
+            continue;
+        }
+        for (step, request) in steps.iter().zip(requests) {
+            let Some(model) = request["model"].as_str() else { continue };
+            let fast = request["service_tier"] == "priority";
+            let expected = if fast { format!("{model}-fast") } else { model.to_owned() };
+            assert_eq!(step.model.model_id.as_deref(), Some(expected.as_str()), "{}", recording.name);
+            in_fast_mode += u32::from(fast);
+        }
+    }
+    assert!(in_fast_mode > 0);
+}
+
+#[test]
 fn no_call_is_made_up() {
     for recording in common::codex() {
         let events = common::play(&recording.lines());

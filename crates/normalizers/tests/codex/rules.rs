@@ -482,3 +482,96 @@ fn a_compaction_that_the_turn_abandons_has_failed() {
         ["compaction c started: Some(Auto) pre=None", "compaction c failed: Some(Auto) pre=None post=None"]
     );
 }
+
+/// The model of each call, whose turns begin as the host asks.
+fn models_in(opening: Value, turns: &[Value]) -> Vec<(Option<String>, bool)> {
+    let mut script = Script { normalizer: common::normalizer(), events: Vec::new() };
+    script.host(json!({ "id": 1, "method": "thread/start", "params": {} }));
+    let mut answer = opening;
+    answer["thread"] = json!({ "id": "main" });
+    script.agent(json!({ "id": 1, "result": answer }));
+    for (number, params) in turns.iter().enumerate() {
+        let (mut params, turn) = (params.clone(), format!("t{number}"));
+        if let Some(changed) = params.as_object_mut().and_then(|params| params.remove("changed")) {
+            let notice = json!({ "threadId": "main", "threadSettings": changed });
+            script.agent(json!({ "method": "thread/settings/updated", "params": notice }));
+        }
+        params["threadId"] = "main".into();
+        script.host(json!({ "id": number + 2, "method": "turn/start", "params": params }));
+        script.turn("main", &turn);
+        let usage = json!({ "inputTokens": 10, "outputTokens": 5, "totalTokens": 15 });
+        let response = json!({ "threadId": "main", "turnId": turn, "responseId": format!("r{number}"), "usage": usage });
+        script.agent(json!({ "method": "rawResponse/completed", "params": response }));
+        script.end("main", &turn, "completed");
+    }
+    let usage = script.events.iter().filter_map(|event| match &event.kind {
+        EventKind::UsageFinal { usage } if usage.billable => Some((usage.model.model_id.clone(), usage.model.is_undetermined)),
+        _ => None,
+    });
+    usage.collect()
+}
+
+#[test]
+fn a_service_tier_is_part_of_the_models_name() {
+    let named = |opening: Value, turns: &[Value]| -> Vec<String> {
+        models_in(opening, turns).into_iter().filter_map(|(model, _)| model).collect()
+    };
+    let plain = || json!({});
+    let fast = || json!({ "model": "m", "serviceTier": "priority" });
+    assert_eq!(named(json!({ "model": "m", "serviceTier": null }), &[plain()]), ["m"]);
+    assert_eq!(named(json!({ "model": "m", "serviceTier": "flex" }), &[plain()]), ["m-flex"]);
+    // One turn may be another than the others.
+    let for_turn = |tier: &str| json!({ "serviceTierForTurn": tier });
+    assert_eq!(named(fast(), &[plain(), for_turn("default"), plain()]), ["m-fast", "m", "m-fast"]);
+    assert_eq!(named(json!({ "model": "m" }), &[for_turn("priority"), plain()]), ["m-fast", "m"]);
+    // A change of something else leaves the tier; a null takes it back.
+    let changed = |settings: Value| json!({ "changed": settings });
+    let turns = [changed(json!({ "model": "n" })), changed(json!({ "serviceTier": null }))];
+    assert_eq!(named(fast(), &turns), ["n-fast", "n"]);
+}
+
+#[test]
+fn a_call_of_an_unknown_model_in_a_tier_has_no_price_of_another() {
+    assert_eq!(models_in(json!({ "serviceTier": "priority" }), &[json!({})]), [(None, true)]);
+    assert_eq!(models_in(json!({}), &[json!({})]), [(None, false)]);
+}
+
+#[test]
+fn the_model_of_the_past_compacts_it() {
+    let compacted = |before: &[Value], asked: bool| {
+        let mut script = Script { normalizer: common::normalizer(), events: Vec::new() };
+        script.host(json!({ "id": 1, "method": "thread/resume", "params": { "threadId": "main" } }));
+        script.agent(json!({ "id": 1, "result": { "thread": { "id": "main" }, "model": "new" } }));
+        for message in before {
+            script.agent(message.clone());
+        }
+        if asked {
+            script.host(json!({ "id": 2, "method": "thread/compact/start", "params": { "threadId": "main" } }));
+        }
+        script.turn("main", "t1");
+        for (number, compacts) in [true, false].into_iter().enumerate() {
+            let item = json!({ "type": "contextCompaction", "id": "c" });
+            if compacts {
+                script.started(item.clone());
+            }
+            let usage = json!({ "inputTokens": 10, "outputTokens": 5, "totalTokens": 15 });
+            script.notice("rawResponse/completed", json!({ "responseId": format!("r{number}"), "usage": usage }));
+            if compacts {
+                script.completed(item);
+            }
+        }
+        let models = script.events.iter().filter_map(|event| match &event.kind {
+            EventKind::UsageFinal { usage } if usage.billable => usage.model.model_id.clone(),
+            _ => None,
+        });
+        models.collect::<Vec<_>>()
+    };
+    let warning = |message: &str| json!({ "method": "warning", "params": { "threadId": "main", "message": message } });
+    let other =
+        warning("This session was recorded with model `old` but is resuming with `new`. Consider switching back to `old`.");
+    assert_eq!(compacted(std::slice::from_ref(&other), false), ["old", "new"]);
+    assert_eq!(compacted(&[], false), ["new", "new"]);
+    assert_eq!(compacted(&[warning("Something else with `old`.")], false), ["new", "new"]);
+    // A compaction that the host asks for is done by the thread's model.
+    assert_eq!(compacted(&[other], true), ["new", "new"]);
+}

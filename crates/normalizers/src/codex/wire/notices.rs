@@ -1,7 +1,7 @@
 //! Notifications that are about no item.
 
 use crate::rpc::Str;
-use serde::Deserialize;
+use serde::{Deserialize, Deserializer};
 use serde_json::value::RawValue;
 
 /// A piece of streamed text.
@@ -160,6 +160,14 @@ pub(in super::super) struct Settings<'a> {
     pub model_provider: Option<Str<'a>>,
     #[serde(borrow)]
     pub cwd: Option<Str<'a>>,
+    /// `Some(None)`: the usual one. `None`: nothing is said of it.
+    #[serde(borrow, deserialize_with = "stated")]
+    pub service_tier: Option<Option<Str<'a>>>,
+}
+
+/// Tells a null from what is not there.
+fn stated<'de, D: Deserializer<'de>, T: Deserialize<'de>>(deserializer: D) -> Result<Option<T>, D::Error> {
+    T::deserialize(deserializer).map(Some)
 }
 
 /// `model/rerouted`.

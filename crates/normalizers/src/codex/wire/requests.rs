@@ -31,6 +31,9 @@ pub(in super::super) struct TurnAnswer<'a> {
 pub(in super::super) struct HostParams<'a> {
     #[serde(borrow)]
     pub thread_id: Option<Str<'a>>,
+    /// Of one turn alone.
+    #[serde(borrow)]
+    pub service_tier_for_turn: Option<Str<'a>>,
 }
 
 /// The params of every request of the agent that is a permission request or a question, together: few share a field's name
