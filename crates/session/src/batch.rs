@@ -1,8 +1,6 @@
 //! What one `nextBatch` hands to JavaScript: the updates as one JSON array, with the agents' own messages beside it. Those are
 //! more than half of the bytes and seldom read, so that they are parsed only where somebody looks at them.
 
-use chat_grammar::event::Visibility;
-use chat_grammar::update::PieceForm;
 use chat_journal::{Chunk, ChunkPiece, ChunkUpdate};
 use std::fmt::Write as _;
 use std::io::Write as _;
@@ -69,7 +67,7 @@ impl BatchBuilder {
         });
         if let Some(piece) = update.piece.filter(|_| self.is_of_one_source(&update)) {
             let ChunkPiece { form, text, id, at } = piece;
-            let _ = write!(self.text, "[{},{text},{id},{at},{}", form_number(form), update.sequence);
+            let _ = write!(self.text, "[{},{text},{id},{at},{}", form.number(), update.sequence);
             if let Some((start, end, ..)) = place {
                 let _ = write!(self.text, ",{start},{end}");
             }
@@ -111,18 +109,6 @@ impl BatchBuilder {
             source: self.source.unwrap_or_default(),
             updates: self.updates,
         }
-    }
-}
-
-/// How the facade tells the forms apart (`lib/pieces.ts`).
-fn form_number(form: PieceForm) -> u8 {
-    match form {
-        PieceForm::Text => 0,
-        PieceForm::ToolOutput => 1,
-        PieceForm::Reasoning(Visibility::Full) => 2,
-        PieceForm::Reasoning(Visibility::Summary) => 3,
-        PieceForm::Reasoning(Visibility::Redacted) => 4,
-        PieceForm::Reasoning(Visibility::Plan) => 5,
     }
 }
 

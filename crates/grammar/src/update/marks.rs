@@ -37,6 +37,21 @@ pub enum PieceForm {
     ToolOutput,
 }
 
+impl PieceForm {
+    /// How the facade tells the forms apart (`lib/native.ts`).
+    #[must_use]
+    pub fn number(self) -> u8 {
+        match self {
+            Self::Text => 0,
+            Self::ToolOutput => 1,
+            Self::Reasoning(Visibility::Full) => 2,
+            Self::Reasoning(Visibility::Summary) => 3,
+            Self::Reasoning(Visibility::Redacted) => 4,
+            Self::Reasoning(Visibility::Plan) => 5,
+        }
+    }
+}
+
 impl Marks {
     /// The marks of an update's text as `write_update` made it. Any other text has its native message found, if it has one.
     pub fn find(json: &str) -> Self {

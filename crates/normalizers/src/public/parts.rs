@@ -3,7 +3,7 @@
 use super::long_texts::{LongText, take_long_texts};
 use super::updates::text;
 use chat_grammar::acp::SessionUpdate;
-use chat_grammar::event::{ChatEvent, EventKind, Visibility};
+use chat_grammar::event::{ChatEvent, EventKind};
 use chat_grammar::update::{Body, PieceForm, Update, UpdateMapper};
 use serde_json::Value;
 use std::collections::HashMap;
@@ -27,8 +27,7 @@ pub struct UpdateParts {
     pub whole: String,
 }
 
-const TEXT: u32 = 0;
-const TOOL_OUTPUT: u32 = 1;
+/// Behind the numbers of [`PieceForm`]: an update that is more than a piece.
 const WHOLE: u32 = 6;
 
 #[derive(Debug)]
@@ -62,7 +61,7 @@ impl PartsBuilder {
                 self.mapper.push(event, &mut updates);
                 for update in updates.drain(..) {
                     match tool_output(&update) {
-                        Some((text, id)) => self.push_piece(TOOL_OUTPUT, text, id),
+                        Some((text, id)) => self.push_piece(PieceForm::ToolOutput, text, id),
                         None => self.push_whole(update),
                     }
                 }
@@ -71,10 +70,10 @@ impl PartsBuilder {
         }
     }
 
-    fn push_piece(&mut self, form: u32, text: &str, id: &str) {
+    fn push_piece(&mut self, form: PieceForm, text: &str, id: &str) {
         let id = self.id(id);
         let (block, start, end) = self.text(text);
-        self.parts.items.extend([form, id, block, start, end]);
+        self.parts.items.extend([u32::from(form.number()), id, block, start, end]);
     }
 
     fn push_whole(&mut self, mut update: Update) {
@@ -138,21 +137,15 @@ impl PartsBuilder {
     }
 }
 
-/// An event whose update is nothing but a piece of text: its form as `lib/native.ts` tells them apart, its text, and its id.
-fn piece(event: &ChatEvent) -> Option<(u32, &str, &str)> {
+/// An event whose update is nothing but a piece of text: its form, its text, and its id.
+fn piece(event: &ChatEvent) -> Option<(PieceForm, &str, &str)> {
     if event.parent_tool_call_id.is_some() {
         return None;
     }
     match &event.kind {
-        EventKind::TextDelta { text, message_id } => Some((TEXT, text, message_id.as_deref()?)),
+        EventKind::TextDelta { text, message_id } => Some((PieceForm::Text, text, message_id.as_deref()?)),
         EventKind::ReasoningDelta { text, message_id, visibility } => {
-            let form = match visibility {
-                Visibility::Full => 2,
-                Visibility::Summary => 3,
-                Visibility::Redacted => 4,
-                Visibility::Plan => 5,
-            };
-            Some((form, text, message_id.as_deref()?))
+            Some((PieceForm::Reasoning(*visibility), text, message_id.as_deref()?))
         }
         _ => None,
     }
