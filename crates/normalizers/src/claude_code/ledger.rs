@@ -31,6 +31,8 @@ struct Entry {
     model: Option<String>,
     canonical: Option<String>,
     counts: TokenCounts,
+    /// Of the cache writes, those for an hour.
+    long_writes: Option<u64>,
     reasoning: Option<u64>,
 }
 
@@ -127,6 +129,7 @@ impl Meter {
             is_main: false,
             model: rest.model.clone(),
             counts: rest.counts,
+            long_writes: rest.long_writes,
             reasoning: rest.reasoning,
         });
         let id = format!("{}:{}", how.id, rest.model.as_deref().unwrap_or("all"));
@@ -135,6 +138,7 @@ impl Meter {
             source: REMAINDER_SOURCE.to_owned(),
             exact: !cut,
             tokens: rest.counts,
+            cache_write1h_tokens: rest.long_writes,
             reasoning_tokens: rest.reasoning,
             parent_tool_call_id: parent,
             ..record(id, self.speed.priced(rest.model.clone(), &Mode::default()))
@@ -152,11 +156,11 @@ impl Meter {
         out: &mut Vec<ChatEvent>,
     ) {
         let usage = result.usage.and_then(|raw| serde_json::from_str::<Usage>(raw.get()).ok());
-        let tokens = match since {
-            Some(since) => Entry::sum(&entries(since)).counts,
-            None => usage.map(Usage::counts).unwrap_or_default(),
+        let all = match since {
+            Some(since) => Entry::sum(&entries(since)),
+            None => usage.map(Entry::of_main_loop).unwrap_or_default(),
         };
-        let counted = !Entry { counts: tokens, ..Entry::default() }.is_empty();
+        let counted = !all.is_empty();
         if !counted && cost.is_none_or(|cost| cost == 0.0) {
             return;
         }
@@ -173,7 +177,8 @@ impl Meter {
             operation: UsageOperation::ChatTurn,
             source: TURN_SOURCE.to_owned(),
             billable: self.steps.is_empty() && counted,
-            tokens,
+            tokens: all.counts,
+            cache_write1h_tokens: all.long_writes,
             native_cost_usd: cost,
             raw: json!({ "usage": raw(result.usage), "modelUsage": raw(result.model_usage) }),
             ..record(format!("{}:turn", how.id), self.speed.priced(model, &Mode::default()))
@@ -193,8 +198,13 @@ impl Entry {
                 cache_read_tokens: usage.cache_read_input_tokens,
                 cache_write_tokens: usage.cache_creation_input_tokens,
             },
+            long_writes: usage.cache_creation_ephemeral1h_input_tokens,
             reasoning: usage.thinking_tokens,
         }
+    }
+
+    fn of_main_loop(usage: Usage) -> Self {
+        Self { counts: usage.counts(), long_writes: usage.long_writes(), ..Self::default() }
     }
 
     /// True for the model that was counted here.
@@ -211,9 +221,12 @@ impl Entry {
             cache_read_tokens: Some(0),
             cache_write_tokens: Some(0),
         };
-        entries.iter().fold(Self { counts: zero, reasoning: Some(0), ..Self::default() }, |sum, entry| Self {
+        let plus = |left: Option<u64>, right: Option<u64>| left.zip(right).and_then(|(left, right)| left.checked_add(right));
+        let nothing = Self { counts: zero, long_writes: Some(0), reasoning: Some(0), ..Self::default() };
+        entries.iter().fold(nothing, |sum, entry| Self {
             counts: sum.counts.plus(entry.counts),
-            reasoning: sum.reasoning.zip(entry.reasoning).and_then(|(left, right)| left.checked_add(right)),
+            long_writes: plus(sum.long_writes, entry.long_writes),
+            reasoning: plus(sum.reasoning, entry.reasoning),
             ..sum
         })
     }
@@ -231,6 +244,7 @@ impl Entry {
                 cache_read_tokens: left(self.counts.cache_read_tokens, step.counts.cache_read_tokens)?,
                 cache_write_tokens: left(self.counts.cache_write_tokens, step.counts.cache_write_tokens)?,
             },
+            long_writes: self.long_writes.zip(step.long_writes).and_then(|(all, part)| all.checked_sub(part)),
             reasoning: self.reasoning.zip(step.reasoning).and_then(|(all, part)| all.checked_sub(part)),
             ..self
         })
@@ -295,6 +309,10 @@ fn grown(now: &ModelUsages, before: &ModelUsages) -> ModelUsages {
             output_tokens: minus(now.output_tokens, before.output_tokens),
             cache_read_input_tokens: minus(now.cache_read_input_tokens, before.cache_read_input_tokens),
             cache_creation_input_tokens: minus(now.cache_creation_input_tokens, before.cache_creation_input_tokens),
+            cache_creation_ephemeral1h_input_tokens: minus(
+                now.cache_creation_ephemeral1h_input_tokens,
+                before.cache_creation_ephemeral1h_input_tokens,
+            ),
             thinking_tokens: minus(now.thinking_tokens, before.thinking_tokens),
             cost_usd: now.cost_usd.map(|now| (now - before.cost_usd.unwrap_or(0.0)).max(0.0)),
             context_window: now.context_window,

@@ -72,6 +72,8 @@ pub(super) struct Step {
     pub is_main: bool,
     pub model: Option<String>,
     pub counts: TokenCounts,
+    /// Of the cache writes, those for an hour.
+    pub long_writes: Option<u64>,
     pub reasoning: Option<u64>,
 }
 
@@ -214,6 +216,7 @@ impl Meter {
                 is_main: call.parent.is_none(),
                 model: call.model.clone(),
                 counts: tokens,
+                long_writes: call.usage.long_writes(),
                 reasoning,
             });
         }
@@ -229,7 +232,7 @@ impl Meter {
             billable,
             tokens,
             reasoning_tokens: reasoning,
-            cache_write1h_tokens: call.usage.cache_creation.and_then(|cache| cache.ephemeral_1h_input_tokens),
+            cache_write1h_tokens: call.usage.long_writes(),
             context,
             parent_tool_call_id: call.parent,
             raw: call.raw,
@@ -318,6 +321,12 @@ impl Usage {
             cache_read_tokens: self.cache_read_input_tokens,
             cache_write_tokens: self.cache_creation_input_tokens,
         }
+    }
+
+    /// Of the cache writes, those for an hour. Where nothing was written, there are none.
+    pub(super) fn long_writes(self) -> Option<u64> {
+        let told = self.cache_creation.and_then(|cache| cache.ephemeral_1h_input_tokens);
+        told.or_else(|| self.cache_creation_input_tokens.filter(|written| *written == 0))
     }
 
     /// These counts; where one is unknown, that of before.

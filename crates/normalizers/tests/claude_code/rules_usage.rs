@@ -290,3 +290,20 @@ fn the_account_of_a_new_process_is_not_that_of_the_one_that_died() {
         [("dead", Some(50), Some(5), true), ("a", Some(10), Some(5), true), ("r:claude-x", Some(30), Some(7), true)]
     );
 }
+
+#[test]
+fn cache_writes_for_an_hour_are_known_of_sums_too() {
+    let mut script = Script::bare();
+    let mut call = usage(10, 5);
+    call["cache_creation_input_tokens"] = 300.into();
+    call["cache_creation"] = json!({ "ephemeral_5m_input_tokens": 200, "ephemeral_1h_input_tokens": 100 });
+    script.agent(line("a", None, call, Some("end_turn")));
+    let mut since = counted(40, 12);
+    since["cacheCreationInputTokens"] = 1000.into();
+    since["cacheCreationEphemeral1hInputTokens"] = 600.into();
+    script.agent(result(json!({ "claude-x": since })));
+    let records = records(&script.events).into_iter();
+    let written = records.map(|record| (&*record.id, record.tokens.cache_write_tokens, record.cache_write1h_tokens));
+    let written: Vec<_> = written.collect();
+    assert_eq!(written, [("a", Some(300), Some(100)), ("r:claude-x", Some(700), Some(500)), ("r:turn", Some(1000), Some(600))]);
+}

@@ -92,6 +92,8 @@ pub(in super::super) struct ModelUsage {
     #[serde(deserialize_with = "count", default)]
     pub cache_creation_input_tokens: Option<u64>,
     #[serde(deserialize_with = "count", default)]
+    pub cache_creation_ephemeral1h_input_tokens: Option<u64>,
+    #[serde(deserialize_with = "count", default)]
     pub thinking_tokens: Option<u64>,
     #[serde(deserialize_with = "amount", rename = "costUSD", default)]
     pub cost_usd: Option<f64>,
