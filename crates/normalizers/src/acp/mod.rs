@@ -3,6 +3,7 @@
 
 mod calls;
 mod content;
+mod counts;
 mod dialect;
 mod errors;
 mod naming;

@@ -157,7 +157,9 @@ impl Acp {
         }
         let result = result.map_or("null", RawValue::get);
         match request {
-            HostRequest::Initialize | HostRequest::Authenticate | HostRequest::Other => {}
+            // What it advertises is the adapter's affair.
+            HostRequest::Initialize => self.session.agent_is(&serde_json::from_str(result).unwrap_or_default()),
+            HostRequest::Authenticate | HostRequest::Other => {}
             HostRequest::NewSession { cwd } => self.session_opened(None, cwd, &serde_json::from_str(result)?, out)?,
             HostRequest::OldSession { id, cwd } => {
                 let answer: Option<SessionAnswer<'_>> = serde_json::from_str(result)?;

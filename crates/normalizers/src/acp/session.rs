@@ -2,7 +2,7 @@
 
 use super::errors;
 use super::normalize::Acp;
-use super::wire::{ConfigOption, HostParams, Malformed, SessionAnswer, raw};
+use super::wire::{ConfigOption, HostParams, InitializeAnswer, Malformed, SessionAnswer, raw};
 use crate::Options;
 use chat_grammar::acp::{PlanEntry, SessionConfigOption};
 use chat_grammar::event::{ChatEvent, EventKind, Relayed, SessionInit, Stop};
@@ -10,11 +10,16 @@ use chat_grammar::relay::Members;
 use serde_json::value::RawValue;
 use std::collections::HashSet;
 
+/// The name of OpenCode 1.18.33 (`opencode acp`).
+const LAST_CALL_COUNTER: &str = "OpenCode";
+
 /// What readers know of the session.
 #[derive(Debug, Default)]
 pub(super) struct Session {
     /// The one that was opened or prompted last.
     current: Option<String>,
+    /// The agent counts the last model call of a turn as if it were the turn.
+    counts_last_call_only: bool,
     /// All that the host opened.
     own: HashSet<String>,
     /// Requests for new sessions that were not answered: the ids of their updates are not known yet.
@@ -83,6 +88,18 @@ impl Session {
 
     pub(super) fn id(&self) -> Option<&str> {
         self.current.as_deref()
+    }
+
+    /// The agent told its name.
+    pub(super) fn agent_is(&mut self, answer: &InitializeAnswer<'_>) {
+        let name = answer.agent_info.as_ref().and_then(|info| info.name.as_deref());
+        self.counts_last_call_only = name == Some(LAST_CALL_COUNTER);
+    }
+
+    /// True for an agent whose answer to a prompt counts the last model call alone, and whose context is empty after one that
+    /// was cut.
+    pub(super) fn counts_last_call_only(&self) -> bool {
+        self.counts_last_call_only
     }
 
     /// The names of the MCP servers that the host gave to the agent.

@@ -102,6 +102,7 @@ impl Acp {
     }
 
     fn announce(&mut self, id: &str, mut update: Members<'_>, out: &mut Vec<ChatEvent>) -> Result<(), Malformed> {
+        self.ledger.calls();
         let (own_name, title) = (text_of(&update, "name")?, text_of(&update, "title")?);
         let kind = text_of(&update, "kind")?;
         let kind = wire::tool_kind(kind.as_deref());

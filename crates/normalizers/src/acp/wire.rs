@@ -143,6 +143,19 @@ pub(super) struct McpServer<'a> {
 /// The answer to `session/new`, `session/load` and `session/resume`, and to settings.
 #[derive(Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase")]
+pub(super) struct InitializeAnswer<'a> {
+    #[serde(borrow, default)]
+    pub agent_info: Option<AgentInfo<'a>>,
+}
+
+#[derive(Debug, Deserialize)]
+pub(super) struct AgentInfo<'a> {
+    #[serde(borrow, default)]
+    pub name: Option<Str<'a>>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(rename_all = "camelCase")]
 pub(super) struct SessionAnswer<'a> {
     #[serde(borrow, default)]
     pub session_id: Option<Str<'a>>,

@@ -317,6 +317,94 @@ fn the_cost_of_a_turn_is_what_the_sessions_cost_grew_by() {
 }
 
 #[test]
+fn a_cost_is_known_in_dollars_and_where_it_grows() {
+    let usage = json!({ "usage": { "inputTokens": 1, "outputTokens": 1, "totalTokens": 2 } });
+    let mut session = Session::new("acp");
+    let euros = json!({ "amount": 0.5, "currency": "EUR" });
+    session.update(json!({ "sessionUpdate": "usage_update", "used": 1, "size": 2, "cost": euros }));
+    session.stop(usage.clone());
+    // A session that was picked up: its first turn's cost is not known, its second's is; and what shrinks is no cost.
+    session.host(json!({ "id": 2, "method": "session/resume", "params": { "sessionId": "s" } }));
+    session.agent(json!({ "id": 2, "result": {} }));
+    for amount in [0.005, 0.007, 0.001] {
+        session.prompt();
+        cost(&mut session, amount);
+        session.stop(usage.clone());
+    }
+    let costs: Vec<Option<f64>> = session.steps().iter().map(|step| step.native_cost_usd).collect();
+    assert_eq!(costs, [None, None, Some(0.002), None]);
+}
+
+#[test]
+fn zeros_after_a_tool_call_are_no_counts() {
+    let mut session = Session::new("acp");
+    session.call("a", json!({ "title": "ls", "kind": "execute" }));
+    session.stop(json!({ "usage": { "inputTokens": 0, "outputTokens": 0, "totalTokens": 0 } }));
+    // A command of the agent's own, for which no model was asked.
+    session.prompt();
+    session.stop(json!({ "usage": { "inputTokens": 0, "outputTokens": 0, "totalTokens": 0 } }));
+    let steps: Vec<_> = session.steps().iter().map(|step| (step.tokens.input_tokens, step.exact)).collect();
+    assert_eq!(steps, [(None, false), (Some(0), true)]);
+}
+
+#[test]
+fn the_models_of_a_turn_may_have_counted_more_than_its_main_loop() {
+    let mut session = Session::new("acp");
+    let counts = |input: u64, output: u64| {
+        json!({ "totalTokens": input + output, "inputTokens": input, "outputTokens": output, "cachedInputTokens": 0,
+            "cachedWriteTokens": 0 })
+    };
+    let usage = json!({ "totalTokens": 120, "inputTokens": 100, "outputTokens": 20 });
+    let one = json!({ "model": "a", "token_count": counts(150, 30) });
+    let other = json!({ "model": "b", "token_count": counts(7, 3) });
+    let less = json!({ "model": "a", "token_count": counts(10, 3) });
+    for models in [json!([one]), json!([one, other]), json!([less]), json!([{ "model": "a" }])] {
+        session.stop(json!({ "usage": usage, "_meta": { "quota": { "model_usage": models } } }));
+        session.prompt();
+    }
+    let steps: Vec<_> = session
+        .steps()
+        .iter()
+        .map(|step| {
+            let (tokens, model) = (&step.tokens, &step.model);
+            (tokens.input_tokens, tokens.output_tokens, model.model_id.as_deref(), model.is_undetermined)
+        })
+        .collect();
+    let expected = [
+        (Some(150), Some(30), Some("a"), false),
+        (Some(157), Some(33), None, true),
+        (Some(100), Some(20), Some("a"), false),
+        (Some(100), Some(20), Some("a"), false),
+    ];
+    assert_eq!(steps, expected);
+}
+
+#[test]
+fn open_code_counts_the_last_call_as_if_it_were_the_turn() {
+    let steps = |agent: &str| {
+        let mut session = Session::new("acp");
+        session.host(json!({ "id": 0, "method": "initialize", "params": {} }));
+        session.agent(json!({ "id": 0, "result": { "agentInfo": { "name": agent } } }));
+        session.host(json!({ "id": 1, "method": "session/new", "params": { "cwd": "/w" } }));
+        session.agent(json!({ "id": 1, "result": { "sessionId": "s" } }));
+        session.prompt();
+        session.call("a", json!({ "title": "ls", "kind": "execute" }));
+        session.news("a", json!({ "status": "completed" }));
+        let usage = json!({ "usage": { "inputTokens": 10, "outputTokens": 5, "totalTokens": 15 } });
+        session.stop(usage.clone());
+        session.prompt();
+        session.update(json!({ "sessionUpdate": "usage_update", "used": 0, "size": 200 }));
+        session.stop(usage);
+        let steps: Vec<_> = session.steps().iter().map(|step| (step.tokens.input_tokens, step.exact)).collect();
+        let empty = meanings(&session.events)
+            .any(|kind| matches!(kind, EventKind::UsageFinal { usage } if usage.context.used == Some(0)));
+        (steps, empty)
+    };
+    assert_eq!(steps("OpenCode"), (vec![(None, false), (Some(10), true)], false));
+    assert_eq!(steps("another"), (vec![(Some(10), true), (Some(10), true)], true));
+}
+
+#[test]
 fn reasoning_is_part_of_the_output() {
     let mut session = Session::new("acp");
     for usage in [
