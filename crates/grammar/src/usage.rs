@@ -195,10 +195,10 @@ impl TokenCounts {
 }
 
 impl UsageRecord {
-    /// The record without what no JavaScript number holds: such a count is unknown.
+    /// The record without what is no number of tokens or USD, as no JavaScript number holds it: such a count is unknown, and so is
+    /// a cost that is negative or not finite.
     #[must_use]
     pub fn bounded(self) -> Self {
-        let held = |count: Option<u64>| count.filter(|count| *count <= MAX_COUNT);
         let TokenCounts { input_tokens, output_tokens, cache_read_tokens, cache_write_tokens } = self.tokens;
         Self {
             tokens: TokenCounts {
@@ -209,10 +209,17 @@ impl UsageRecord {
             },
             reasoning_tokens: held(self.reasoning_tokens),
             cache_write1h_tokens: held(self.cache_write1h_tokens),
+            native_cost_usd: self.native_cost_usd.filter(|cost| cost.is_finite() && *cost >= 0.0),
             context: ContextFullness { used: held(self.context.used), size: held(self.context.size) },
             ..self
         }
     }
+}
+
+/// A number of tokens that a JavaScript number holds; any other is unknown.
+#[must_use]
+pub fn held(count: Option<u64>) -> Option<u64> {
+    count.filter(|count| *count <= MAX_COUNT)
 }
 
 /// The sum of two counts; unknown where one is, or where it is greater than [`MAX_COUNT`].

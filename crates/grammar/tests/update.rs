@@ -468,10 +468,15 @@ fn a_count_that_no_javascript_number_holds_is_unknown() {
     record.tokens.input_tokens = Some(u64::MAX);
     record.tokens.output_tokens = Some(chat_grammar::usage::MAX_COUNT);
     record.context.used = Some(u64::MAX);
+    record.native_cost_usd = Some(-0.5);
     let mut mapper = UpdateMapper::new("conversation", "turn");
     mapper.push(EventKind::UsageFinal { usage: record }.into(), &mut Vec::new());
     let [step] = mapper.steps() else { panic!("one step") };
     let tokens = step.record.tokens;
     assert_eq!((tokens.input_tokens, tokens.output_tokens), (None, Some(chat_grammar::usage::MAX_COUNT)));
-    assert_eq!(step.record.context.used, None);
+    assert_eq!((step.record.context.used, step.record.native_cost_usd), (None, None));
+    let mut updates = Vec::new();
+    let begun = EventKind::CompactionStarted { compaction_id: "c".to_owned(), trigger: None, pre_tokens: Some(u64::MAX) };
+    mapper.push(begun.into(), &mut updates);
+    assert_eq!(updates[0].extra.compaction.as_ref().map(|compaction| compaction.pre_tokens), Some(None));
 }

@@ -367,6 +367,45 @@ fn a_sum_leaves_prices_and_repeats_alone() {
     assert_eq!(aggregate_turn_usage(&[]), None);
 }
 
+/// What Codex's other interfaces repeat and mix with noise, one call at a time.
+#[test]
+fn reported_bugs() {
+    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fixtures/cases/usage.ndjson");
+    let cases = std::fs::read_to_string(file).expect("the cases");
+    for case in cases.lines() {
+        let case: Value = serde_json::from_str(case).expect("JSON");
+        let records = case["input"].as_array().expect("messages").iter().map(normalize);
+        let counted: Vec<UsageStep> = records.filter(|record| record.tokens != TokenCounts::default()).map(step).collect();
+        let mut calls: Vec<TokenCounts> = Vec::new();
+        for (index, call) in counted.iter().enumerate() {
+            let repeated = counted[..index].iter().any(|former| former.record.id == call.record.id);
+            if !repeated || call.record.id.is_empty() {
+                calls.push(call.record.tokens);
+            }
+        }
+        assert_eq!(json!(calls), case["expect"]["usage"], "{}", case["id"]);
+        let sum = calls.iter().fold(TokenCounts::ZERO, |sum, call| sum.plus(*call));
+        let usage = settle(&counted);
+        assert_eq!((usage.tokens, usage.steps), (sum, calls.len() as u64), "{}", case["id"]);
+    }
+}
+
+/// Reasoning is part of the output and is not paid twice: 1000 × 1.25 + 800 × 10 + 2000 × 0.125 millionths.
+#[test]
+fn reasoning_within_the_output_costs_what_output_costs() {
+    let openai = json!({"prompt_tokens": 3000, "completion_tokens": 800, "total_tokens": 3800, "prompt_tokens_details": {"cached_tokens": 2000},
+        "completion_tokens_details": {"reasoning_tokens": 600}, "model": "gpt-5", "provider": "openai"});
+    // The same call, as OpenCode and Gemini count it: 200 of output and 600 of reasoning beside it.
+    let open_code = json!({"tokens": {"total": 3800, "input": 1000, "output": 200, "reasoning": 600, "cache": {"read": 2000, "write": 0}},
+        "modelID": "gpt-5", "providerID": "openai"});
+    for call in [openai, open_code] {
+        let usage = settle(&[step(normalize(&call))]);
+        assert_eq!((usage.tokens.output_tokens, usage.reasoning_tokens), (Some(800), Some(600)));
+        let cost = usage.cost_usd.expect("a price");
+        assert!((cost - 0.0095).abs() < 0.000_01, "{cost}");
+    }
+}
+
 /// Every object called `tokenUsage` or `usage` with a total, in what Codex sent.
 fn reports(value: &Value, found: &mut Vec<Value>) {
     match value {

@@ -7,6 +7,7 @@ mod codex;
 mod cursor;
 mod diff;
 mod failures;
+mod numbers;
 mod opencode;
 mod partial_json;
 mod pi;

@@ -10,9 +10,9 @@ use crate::acp::{
 use crate::bounded::{HeadAndTail, STREAMED_OUTPUT_LIMIT};
 use crate::event::{
     ChatEvent, CompactionFinished, ErrorEvent, EventKind, PermissionRequested, PermissionResolved, QuestionAsked, Relayed,
-    SessionInit, ToolCompleted, ToolStarted, ToolUpdated,
+    SessionInit, ToolCompleted, ToolStarted, ToolUpdated, Trigger,
 };
-use crate::usage::{UsageOperation, UsageRecord, UsageStep};
+use crate::usage::{UsageOperation, UsageRecord, UsageStep, held};
 use serde_json::{Value, json};
 use std::collections::{HashMap, HashSet};
 
@@ -79,10 +79,8 @@ impl UpdateMapper {
             EventKind::UsageFinal { usage } => self.usage(usage, parent.as_deref(), updates),
             EventKind::CompactionStarted { compaction_id, trigger, pre_tokens } => {
                 let update = CompactionUpdate::new(compaction_id, CompactionStatus::InProgress);
-                let phase = CompactionPhase::Started;
-                let meta = CompactionMeta { phase, trigger, pre_tokens, post_tokens: None, duration_ms: None };
-                updates
-                    .push(with(SessionUpdate::CompactionUpdate(update), Extra { compaction: Some(meta), ..Extra::default() }));
+                let compaction = Some(begun(trigger, pre_tokens));
+                updates.push(with(SessionUpdate::CompactionUpdate(update), Extra { compaction, ..Extra::default() }));
             }
             EventKind::CompactionFinished(compaction) => updates.push(compaction_finished(compaction)),
             EventKind::SessionInit(init) => updates.push(session_init(init)),
@@ -136,8 +134,7 @@ impl UpdateMapper {
             }
             Some(EventKind::ToolCompleted(tool)) => extra.mcp = tool.mcp,
             Some(EventKind::CompactionStarted { trigger, pre_tokens, .. }) => {
-                let phase = CompactionPhase::Started;
-                extra.compaction = Some(CompactionMeta { phase, trigger, pre_tokens, post_tokens: None, duration_ms: None });
+                extra.compaction = Some(begun(trigger, pre_tokens));
             }
             Some(EventKind::CompactionFinished(compaction)) => extra.compaction = Some(finished(&compaction)),
             Some(EventKind::UsageFinal { usage }) => extra.usage = self.step(usage, parent),
@@ -320,12 +317,17 @@ fn compaction_finished(compaction: CompactionFinished) -> Update {
     with(SessionUpdate::CompactionUpdate(update), Extra { compaction: Some(meta), ..Extra::default() })
 }
 
+fn begun(trigger: Option<Trigger>, pre_tokens: Option<u64>) -> CompactionMeta {
+    let phase = CompactionPhase::Started;
+    CompactionMeta { phase, trigger, pre_tokens: held(pre_tokens), post_tokens: None, duration_ms: None }
+}
+
 fn finished(compaction: &CompactionFinished) -> CompactionMeta {
     CompactionMeta {
         phase: CompactionPhase::Finished,
         trigger: compaction.trigger,
-        pre_tokens: compaction.pre_tokens,
-        post_tokens: compaction.post_tokens,
+        pre_tokens: held(compaction.pre_tokens),
+        post_tokens: held(compaction.post_tokens),
         duration_ms: compaction.duration_ms,
     }
 }

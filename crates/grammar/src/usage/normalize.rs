@@ -13,6 +13,8 @@ type Object = Map<String, Value>;
 /// What an agent or a provider API says about one model call, as a record of ours: buckets that do not overlap, and nothing
 /// counted that was not said. Counts are tokens; negative, fractional, too large or non-numeric ones become `None`.
 ///
+/// The id is the response's; of Codex's reports, which have none, it is the running total, so that a repeat is known as one.
+///
 /// A source that counts the cache within its input has it taken out. Where a source states a total, what its counts include is
 /// read from that. `context` holds members of the record that the caller knows better: they win.
 ///
@@ -70,7 +72,8 @@ fn read(input: &Value) -> UsageRecord {
     let text = |names: &[&str]| {
         inner_first(&path, |object| names.iter().find_map(|name| object.get(*name)?.as_str().map(str::to_owned)))
     };
-    record.id = text(&["responseId", "response_id", "id"]).unwrap_or_default();
+    let id = text(&["responseId", "response_id", "id"]);
+    record.id = id.or_else(|| inner_first(&path, id_by_running_total)).unwrap_or_default();
     record.model = UsageModel {
         agent_revision_id: None,
         provider_id: text(&["providerId", "providerID", "provider"]),
@@ -78,6 +81,15 @@ fn read(input: &Value) -> UsageRecord {
         ..UsageModel::default()
     };
     record
+}
+
+/// Codex repeats the report of a call and gives it no id; but for repeats its running total grows with each.
+fn id_by_running_total(object: &Object) -> Option<String> {
+    let forms = [("last", "total"), ("last_token_usage", "total_token_usage")];
+    let total = forms.iter().find_map(|(last, total)| object.get(*total).filter(|_| object.contains_key(*last)))?;
+    let numbers = total.as_object()?.values().filter(|value| value.is_number());
+    let numbers: Vec<String> = numbers.map(Value::to_string).collect();
+    (!numbers.is_empty()).then(|| format!("total:{}", numbers.join(":")))
 }
 
 /// Walks to the value that holds counts. `path` gets every value on the way, that one last.

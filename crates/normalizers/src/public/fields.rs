@@ -2,6 +2,7 @@
 
 use super::tools;
 use chat_grammar::event::{ChatEvent, EventKind, PermissionRequested, PermissionResolved, QuestionAsked, Visibility};
+use chat_grammar::usage::held;
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 
@@ -106,15 +107,15 @@ fn of_kind(kind: &EventKind) -> Fields {
             let mut fields = Fields::of("compaction.started");
             fields.set("compactionId", compaction_id.as_str());
             fields.set_json("trigger", trigger);
-            fields.set("preTokens", *pre_tokens);
+            fields.set("preTokens", held(*pre_tokens));
             fields
         }
         EventKind::CompactionFinished(compaction) => {
             let mut fields = Fields::of("compaction.finished");
             fields.set("compactionId", compaction.compaction_id.as_str());
             fields.set_json("trigger", &compaction.trigger);
-            fields.set("preTokens", compaction.pre_tokens);
-            fields.set("postTokens", compaction.post_tokens);
+            fields.set("preTokens", held(compaction.pre_tokens));
+            fields.set("postTokens", held(compaction.post_tokens));
             fields.set("durationMs", compaction.duration_ms);
             fields.set("summary", compaction.summary.as_deref());
             fields.set("failed", compaction.failed);

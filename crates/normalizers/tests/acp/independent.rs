@@ -394,6 +394,15 @@ fn usage_is_what_the_answers_count() {
             .collect();
         assert_eq!(shown, expected, "{}", recording.name);
         assert!(records.iter().all(|record| record.operation == UsageOperation::ChatTurn), "{}", recording.name);
+        for record in &records {
+            let tokens = &record.tokens;
+            let all = [tokens.input_tokens, tokens.output_tokens, tokens.cache_read_tokens, tokens.cache_write_tokens];
+            if let (Some(stated), true) = (record.raw["totalTokens"].as_u64(), tokens.input_tokens.is_some()) {
+                assert_eq!(all.into_iter().flatten().sum::<u64>(), stated, "{}: the buckets are the total", recording.name);
+            }
+            let known = tokens.input_tokens.is_some() && !record.raw["input_tokens"].is_u64();
+            assert_eq!(record.exact, known, "{}", recording.name);
+        }
         counted += records.len();
         // Of OpenCode's, one of nothing is that of a call that was cut.
         let least = u64::from(facts.agent() == Some("OpenCode"));

@@ -1,7 +1,9 @@
 //! Rules that no recording shows, each on a script of a few messages: texts, calls and usage.
 
 use crate::script::Script;
+use chat_grammar::catalog::ModelCatalog;
 use chat_grammar::event::EventKind;
+use chat_grammar::usage::{CostSource, UsageStep, finalize_turn_usage};
 use serde_json::json;
 
 #[test]
@@ -128,6 +130,67 @@ fn the_past_of_a_resumed_session_is_not_told_again() {
     script.prompt("ses").user("u").busy().whole("t", "old").assistant("n");
     script.part(json!({ "id": "x", "messageID": "n", "type": "text", "text": "new" })).idle();
     assert_eq!(script.shown(), ["session ses cwd=/w model=- mcp=[]", r#"text x "new""#, "done EndTurn -"]);
+}
+
+fn counted(script: &Script) -> Vec<(&str, Option<u64>, bool)> {
+    let steps = script.events.iter().filter_map(|event| match &event.kind {
+        EventKind::UsageFinal { usage } if usage.billable => Some((usage.id.as_str(), usage.tokens.input_tokens, usage.exact)),
+        _ => None,
+    });
+    steps.collect()
+}
+
+fn step(message: &str, start: &str, end: &str, input: u64) -> serde_json::Value {
+    let tokens = json!({ "input": input, "output": 2, "reasoning": 0, "cache": { "read": 0, "write": 0 }, "total": input + 2 });
+    json!([
+        { "id": start, "messageID": message, "sessionID": "ses", "type": "step-start" },
+        { "id": end, "messageID": message, "sessionID": "ses", "type": "step-finish", "tokens": tokens, "cost": 0.5 },
+    ])
+}
+
+#[test]
+fn the_calls_of_the_past_are_not_counted_again() {
+    let mut script = Script::empty();
+    let info = json!({ "id": "m", "sessionID": "ses", "role": "assistant", "time": { "created": 1, "completed": 2 } });
+    let past = json!([{ "info": info, "parts": step("m", "s1", "f1", 10) }]);
+    script.request("GET", "/session/ses", json!(null)).answer(200, json!({ "id": "ses", "directory": "/w" }));
+    script.request("GET", "/session/ses/message", json!(null)).answer(200, past);
+    script.prompt("ses").user("u").busy();
+    // The server tells the past message once more.
+    script.message(info).part(step("m", "s1", "f1", 10)[1].clone()).assistant("n");
+    let new = step("n", "s2", "f2", 20);
+    script.part(new[0].clone()).part(new[1].clone()).idle();
+    assert_eq!(counted(&script), [("f2", Some(20), true)]);
+}
+
+#[test]
+fn a_call_whose_end_a_cut_stream_missed_counts_once() {
+    let mut script = Script::new();
+    let parts = step("m", "s1", "f1", 10);
+    script.part(parts[0].clone()).event("server.connected", json!({}));
+    let user = json!({ "info": { "id": "u", "sessionID": "ses", "role": "user" }, "parts": [] });
+    let info = json!({ "id": "m", "sessionID": "ses", "role": "assistant", "finish": "stop", "time": { "created": 1, "completed": 2 } });
+    script.request("GET", "/session/ses/message", json!(null)).answer(200, json!([user, { "info": info, "parts": parts }]));
+    script.request("GET", "/session/status", json!(null)).answer(200, json!({}));
+    script.part(parts[1].clone()).idle();
+    assert_eq!(counted(&script), [("f1", Some(10), true)]);
+}
+
+#[test]
+fn the_servers_own_cost_is_taken_and_the_markets_stands_beside_it() {
+    let mut script = Script::empty();
+    script.session("ses").prompt("ses").user("u");
+    script.message(json!({ "id": "m", "role": "assistant", "providerID": "anthropic", "modelID": "claude-haiku-4-5" }));
+    let tokens =
+        json!({ "input": 1_000_000, "output": 0, "reasoning": 0, "cache": { "read": 0, "write": 0 }, "total": 1_000_000 });
+    script.part(json!({ "id": "f", "messageID": "m", "type": "step-finish", "tokens": tokens, "cost": 0.4 }));
+    let record = script.events.iter().find_map(|event| match &event.kind {
+        EventKind::UsageFinal { usage } => Some(usage.clone()),
+        _ => None,
+    });
+    let step = UsageStep { turn_id: "t".to_owned(), index: 0, record: record.expect("a step") };
+    let usage = finalize_turn_usage(&[step], ModelCatalog::published()).expect("a sum");
+    assert_eq!((usage.cost_usd, usage.cost_source, usage.market_cost_usd), (Some(0.4), Some(CostSource::Native), Some(1.0)));
 }
 
 #[test]
@@ -327,6 +390,9 @@ fn steps_count_what_they_say() {
     script.part(finish("a", counts.clone(), 0.5)).part(finish("a", counts, 0.5));
     script.part(finish("b", json!({ "input": 0, "output": 0, "reasoning": 0, "cache": { "read": 0, "write": 0 } }), 0.0));
     script.part(finish("c", json!({ "input": -1, "output": 1.5, "cache": "none", "total": 3 }), 0.0));
+    // A model without prices costs 0, which says nothing.
+    let free = json!({ "input": 5, "output": 1, "reasoning": 0, "cache": { "read": 0, "write": 0 }, "total": 6 });
+    script.part(finish("d", free, 0.0));
     let told: Vec<_> = script
         .events
         .iter()
@@ -344,6 +410,7 @@ fn steps_count_what_they_say() {
             ("a", [Some(800), Some(50), Some(200)], Some(0.5), Some(1050)),
             ("b", [None, None, None], None, None),
             ("c", [None, None, None], None, Some(3)),
+            ("d", [Some(5), Some(1), Some(0)], None, Some(6)),
         ]
     );
 }

@@ -57,6 +57,14 @@ fn each_model_call_counts_once() {
         let ids: BTreeSet<&str> = steps.iter().map(|record| record.id.as_str()).collect();
         assert_eq!(ids.len(), steps.len(), "{name}: ids are unique");
         assert!(steps.iter().all(|record| record.billable && record.model.model_id.is_some()), "{name}");
+        for record in steps {
+            assert_eq!(record.exact, record.tokens.input_tokens.is_some(), "{name}: {}", record.id);
+            if let Some(stated) = record.raw["tokens"]["total"].as_u64() {
+                let (_, [input, output, read, write, _], _) = step(record);
+                let all: Option<u64> = [input, output, read, write].into_iter().sum();
+                assert_eq!(all, Some(stated), "{name}: the buckets are the total of {}", record.id);
+            }
+        }
     }
 }
 

@@ -289,10 +289,20 @@ fn each_model_call_counts_once_with_its_cost() {
         let compactions = steps.iter().filter(|step| step.operation == UsageOperation::Compaction).count();
         assert_eq!(compactions, facts.events("compaction_end").count(), "{name}");
         for step in &steps {
+            if step.raw.is_object() && told(step).is_some() {
+                assert_eq!(step.cache_write1h_tokens, step.raw["cacheWrite1h"].as_u64(), "{name}: {}", step.id);
+            }
+            if let (Some(counts), Some(stated)) = (told(step), step.raw["totalTokens"].as_u64()) {
+                assert_eq!(counts.iter().sum::<u64>(), stated, "{name}: the buckets are the total of {}", step.id);
+            }
             let answer = facts.answers().find(|(_, answer)| answer["responseId"] == step.id.as_str());
             if let Some((_, answer)) = answer {
                 assert_eq!(step.model.model_id.as_deref(), answer["model"].as_str(), "{name}");
                 assert_eq!(step.model.provider_id.as_deref(), answer["provider"].as_str(), "{name}");
+                // An answer that was cut off reports what had come until then.
+                let cut = ["error", "aborted"].contains(&answer["stopReason"].as_str().unwrap_or(""));
+                let whole = !cut || answer["rawStopReason"].is_string();
+                assert_eq!(step.exact, whole && counts(&answer["usage"]) != [0; 4], "{name}: {}", step.id);
             }
         }
     });

@@ -2,6 +2,7 @@
 
 use crate::common::render;
 use chat_grammar::event::{ChatEvent, EventKind, FinishReason, Side};
+use chat_grammar::usage::TokenCounts;
 use chat_normalizers::{Normalizer, Options};
 use serde_json::{Value, json};
 
@@ -396,6 +397,39 @@ fn a_cost_of_zero_is_unknown_unless_the_gateway_stated_it() {
 }
 
 #[test]
+fn an_impossible_count_is_unknown_and_harms_nothing_else() {
+    let usage = json!({ "input": -5, "output": 7, "cacheRead": 1.5, "cacheWrite": 2, "cacheWrite1h": 1, "cost": { "total": -1, "totalFromProvider": true } });
+    let mut script = Script::new();
+    script.begins().ends(json!([{ "type": "text", "text": "Said." }]), json!({ "usage": usage, "responseId": "r" }));
+    assert!(script.shown().iter().any(|line| line.contains("Said.")));
+    let told = script.events.iter().find_map(|event| match &event.kind {
+        EventKind::UsageFinal { usage } => Some((usage.tokens, usage.cache_write1h_tokens, usage.native_cost_usd)),
+        _ => None,
+    });
+    let tokens = TokenCounts { output_tokens: Some(7), cache_write_tokens: Some(2), ..TokenCounts::default() };
+    assert_eq!(told, Some((tokens, Some(1), None)));
+}
+
+#[test]
+fn a_context_that_nobody_counted_is_not_empty() {
+    let contexts = |used: Value| {
+        let mut script = Script::new();
+        script.begins().ends(json!([]), json!({}));
+        let told = script.events.len();
+        let data = json!({ "contextUsage": { "tokens": used, "contextWindow": 1000, "percent": null } });
+        script.agent(json!({ "type": "response", "command": "get_session_stats", "success": true, "data": data }));
+        let contexts = script.events[told..].iter().filter_map(|event| match &event.kind {
+            EventKind::UsageFinal { usage } => Some((usage.context.used, usage.billable)),
+            _ => None,
+        });
+        contexts.collect::<Vec<_>>()
+    };
+    // As right after a compaction.
+    assert_eq!(contexts(Value::Null), []);
+    assert_eq!(contexts(json!(30)), [(Some(30), false)]);
+}
+
+#[test]
 fn zeros_are_no_count() {
     let mut script = Script::new();
     let zeros = json!({ "usage": { "input": 0, "output": 0, "cacheRead": 0, "cacheWrite": 0, "cost": { "total": 0 } }, "responseId": "r" });
@@ -440,7 +474,7 @@ fn a_compaction_that_is_told_twice_is_one() {
 fn an_end_of_a_compaction_that_cannot_be_read_leaves_it_to_the_turns_end() {
     let mut script = Script::new();
     script.agent(json!({ "type": "compaction_start", "reason": "overflow" }));
-    let result = json!({ "firstKeptEntryId": "e", "usage": { "input": "many" } });
+    let result = json!({ "firstKeptEntryId": "e", "usage": "many" });
     script.agent(json!({ "type": "compaction_end", "reason": "overflow", "result": result })).settles(false);
     assert_eq!(
         script.shown()[1..],

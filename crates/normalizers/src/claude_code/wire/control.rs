@@ -1,6 +1,6 @@
 //! The control protocol: requests of both sides and their answers.
 
-use super::count::count;
+use crate::numbers::count;
 use crate::rpc::Str;
 use serde::Deserialize;
 use serde_json::value::RawValue;

@@ -1,6 +1,6 @@
 //! `assistant` and `user` lines: finished blocks of the model, results of tools, and texts that the CLI puts in.
 
-use super::count::{count, milliseconds};
+use crate::numbers::{count, milliseconds};
 use crate::rpc::Str;
 use serde::Deserialize;
 use serde_json::value::RawValue;

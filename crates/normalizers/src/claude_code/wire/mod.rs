@@ -1,7 +1,6 @@
 //! What is read of Claude Code's lines, and nothing else. Everything unread stays in the raw text.
 
 mod control;
-mod count;
 mod messages;
 mod result;
 mod stream;

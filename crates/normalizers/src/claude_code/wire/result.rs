@@ -1,6 +1,6 @@
 //! `result`: the end of a turn; and token counts.
 
-use super::count::{amount, count};
+use crate::numbers::{amount, count};
 use crate::rpc::Str;
 use serde::Deserialize;
 use serde_json::value::RawValue;

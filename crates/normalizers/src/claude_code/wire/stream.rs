@@ -1,6 +1,6 @@
 //! `stream_event`: the model's answer as it comes, in the events of the Messages API.
 
-use super::count::count;
+use crate::numbers::count;
 use crate::rpc::Str;
 use serde::Deserialize;
 use serde_json::value::RawValue;

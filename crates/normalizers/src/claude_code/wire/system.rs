@@ -1,6 +1,6 @@
 //! `system` lines, and other news about the session.
 
-use super::count::{count, milliseconds};
+use crate::numbers::{count, milliseconds};
 use crate::rpc::Str;
 use serde::Deserialize;
 

@@ -1,5 +1,6 @@
 //! Messages: of the model, of tools, and of everything else that stands in the context.
 
+use crate::numbers::{amount, count};
 use crate::rpc::Str;
 use serde::Deserialize;
 use serde_json::value::RawValue;
@@ -134,18 +135,18 @@ pub(in super::super) struct ToolDeclaration<'a> {
 #[derive(Debug, Default, Clone, Copy, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(in super::super) struct Usage {
-    #[serde(default)]
+    #[serde(deserialize_with = "count", default)]
     pub input: Option<u64>,
-    #[serde(default)]
+    #[serde(deserialize_with = "count", default)]
     pub output: Option<u64>,
-    #[serde(default)]
+    #[serde(deserialize_with = "count", default)]
     pub cache_read: Option<u64>,
-    #[serde(default)]
+    #[serde(deserialize_with = "count", default)]
     pub cache_write: Option<u64>,
-    #[serde(default, rename = "cacheWrite1h")]
+    #[serde(deserialize_with = "count", rename = "cacheWrite1h", default)]
     pub cache_write_1h: Option<u64>,
     /// Part of the output.
-    #[serde(default)]
+    #[serde(deserialize_with = "count", default)]
     pub reasoning: Option<u64>,
     #[serde(default)]
     pub cost: Option<Cost>,
@@ -154,7 +155,7 @@ pub(in super::super) struct Usage {
 /// In USD.
 #[derive(Debug, Clone, Copy, Deserialize)]
 pub(in super::super) struct Cost {
-    #[serde(default)]
+    #[serde(deserialize_with = "amount", default)]
     pub total: Option<f64>,
     /// The gateway stated it.
     #[serde(rename = "totalFromProvider", default)]
