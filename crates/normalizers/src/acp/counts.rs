@@ -1,6 +1,7 @@
 //! What the answer to a prompt counts: for the turn, and for each model in `_meta.quota`.
 
 use super::wire::{Malformed, PromptAnswer};
+use crate::numbers::count;
 use chat_grammar::usage::{TokenCounts, UsageModel};
 use serde::Deserialize;
 use serde_json::value::RawValue;
@@ -28,20 +29,20 @@ impl Counted<'_> {
 
 /// Counts that agents leave out, or send as null, are unknown; what is no count is unknown too.
 #[derive(Debug, Default, Deserialize)]
-#[serde(rename_all = "camelCase", default)]
-struct Counts<'a> {
-    #[serde(borrow)]
-    total_tokens: Option<&'a RawValue>,
-    #[serde(borrow)]
-    input_tokens: Option<&'a RawValue>,
-    #[serde(borrow)]
-    output_tokens: Option<&'a RawValue>,
-    #[serde(borrow)]
-    thought_tokens: Option<&'a RawValue>,
-    #[serde(borrow)]
-    cached_read_tokens: Option<&'a RawValue>,
-    #[serde(borrow)]
-    cached_write_tokens: Option<&'a RawValue>,
+#[serde(rename_all = "camelCase")]
+struct Counts {
+    #[serde(deserialize_with = "count", default)]
+    total_tokens: Option<u64>,
+    #[serde(deserialize_with = "count", default)]
+    input_tokens: Option<u64>,
+    #[serde(deserialize_with = "count", default)]
+    output_tokens: Option<u64>,
+    #[serde(deserialize_with = "count", default)]
+    thought_tokens: Option<u64>,
+    #[serde(deserialize_with = "count", default)]
+    cached_read_tokens: Option<u64>,
+    #[serde(deserialize_with = "count", default)]
+    cached_write_tokens: Option<u64>,
 }
 
 /// `_meta.quota`, in which gemini-cli 0.61.0 says all that it says, and codex-acp and claude-agent-acp which models they used.
@@ -69,30 +70,25 @@ struct ModelQuota<'a> {
 
 /// Of Gemini: cached input is part of the input, and nobody says how much of it.
 #[derive(Debug, Default, Deserialize)]
-#[serde(default)]
-struct GeminiCounts<'a> {
-    #[serde(borrow)]
-    input_tokens: Option<&'a RawValue>,
-    #[serde(borrow)]
-    output_tokens: Option<&'a RawValue>,
+struct GeminiCounts {
+    #[serde(deserialize_with = "count", default)]
+    input_tokens: Option<u64>,
+    #[serde(deserialize_with = "count", default)]
+    output_tokens: Option<u64>,
 }
 
 /// Of codex-acp and claude-agent-acp, which differ in the name of the cache writes.
 #[derive(Debug, Default, Deserialize)]
-#[serde(rename_all = "camelCase", default)]
-struct ModelCounts<'a> {
-    #[serde(borrow)]
-    input_tokens: Option<&'a RawValue>,
-    #[serde(borrow)]
-    output_tokens: Option<&'a RawValue>,
-    #[serde(borrow)]
-    cached_input_tokens: Option<&'a RawValue>,
-    #[serde(borrow, alias = "cacheWriteInputTokens")]
-    cached_write_tokens: Option<&'a RawValue>,
-}
-
-pub(super) fn count(json: Option<&RawValue>) -> Option<u64> {
-    serde_json::from_str(json?.get()).ok()
+#[serde(rename_all = "camelCase")]
+struct ModelCounts {
+    #[serde(deserialize_with = "count", default)]
+    input_tokens: Option<u64>,
+    #[serde(deserialize_with = "count", default)]
+    output_tokens: Option<u64>,
+    #[serde(deserialize_with = "count", default)]
+    cached_input_tokens: Option<u64>,
+    #[serde(deserialize_with = "count", default, alias = "cacheWriteInputTokens")]
+    cached_write_tokens: Option<u64>,
 }
 
 /// `None` where the answer counts nothing.
@@ -100,7 +96,7 @@ pub(super) fn of_prompt<'a>(answer: &PromptAnswer<'a>) -> Result<Option<Counted<
     // Whatever else an agent keeps in its `_meta` is none of our business.
     let meta: Meta<'_> = answer.meta.and_then(|meta| serde_json::from_str(meta.get()).ok()).unwrap_or_default();
     let usage = answer.usage.filter(|usage| usage.get() != "null");
-    let quota = meta.quota.as_ref().and_then(|quota| quota.token_count).filter(|quota| quota.get() != "null");
+    let quota = meta.quota.as_ref().and_then(|quota| quota.token_count);
     let by_model = meta.quota.as_ref().and_then(|quota| quota.model_usage);
     let models: Vec<ModelQuota<'_>> = by_model.and_then(|models| serde_json::from_str(models.get()).ok()).unwrap_or_default();
     let model = match models.as_slice() {
@@ -113,8 +109,8 @@ pub(super) fn of_prompt<'a>(answer: &PromptAnswer<'a>) -> Result<Option<Counted<
             Counted { tokens, reasoning, model, source: PROMPT_SOURCE, exact: true, raw }
         }
         (None, Some(raw)) => {
-            let counts: GeminiCounts<'_> = serde_json::from_str(raw.get()).unwrap_or_default();
-            let (input_tokens, output_tokens) = (count(counts.input_tokens), count(counts.output_tokens));
+            let counts: GeminiCounts = serde_json::from_str(raw.get()).unwrap_or_default();
+            let (input_tokens, output_tokens) = (counts.input_tokens, counts.output_tokens);
             let tokens = TokenCounts { input_tokens, output_tokens, ..TokenCounts::default() };
             Counted { tokens, reasoning: None, model, source: QUOTA_SOURCE, exact: false, raw }
         }
@@ -131,12 +127,12 @@ pub(super) fn of_prompt<'a>(answer: &PromptAnswer<'a>) -> Result<Option<Counted<
 }
 
 fn of_model(json: Option<&RawValue>) -> TokenCounts {
-    let counts: ModelCounts<'_> = json.and_then(|json| serde_json::from_str(json.get()).ok()).unwrap_or_default();
+    let counts: ModelCounts = json.and_then(|json| serde_json::from_str(json.get()).ok()).unwrap_or_default();
     TokenCounts {
-        input_tokens: count(counts.input_tokens),
-        output_tokens: count(counts.output_tokens),
-        cache_read_tokens: count(counts.cached_input_tokens),
-        cache_write_tokens: count(counts.cached_write_tokens),
+        input_tokens: counts.input_tokens,
+        output_tokens: counts.output_tokens,
+        cache_read_tokens: counts.cached_input_tokens,
+        cache_write_tokens: counts.cached_write_tokens,
     }
 }
 
@@ -146,13 +142,13 @@ fn total(tokens: TokenCounts) -> u64 {
 }
 
 /// The buckets. Reasoning is part of the output, unless the total says that it was counted apart (OpenCode 1.18.33).
-fn buckets(counts: &Counts<'_>) -> (TokenCounts, Option<u64>) {
-    let reasoning = count(counts.thought_tokens);
-    let (input, output) = (count(counts.input_tokens), count(counts.output_tokens));
-    let (read, write) = (count(counts.cached_read_tokens), count(counts.cached_write_tokens));
+fn buckets(counts: &Counts) -> (TokenCounts, Option<u64>) {
+    let reasoning = counts.thought_tokens;
+    let (input, output) = (counts.input_tokens, counts.output_tokens);
+    let (read, write) = (counts.cached_read_tokens, counts.cached_write_tokens);
     let parts =
         [input, output, read, write, reasoning].into_iter().try_fold(0_u64, |sum, part| sum.checked_add(part.unwrap_or(0)));
-    let apart = reasoning.filter(|reasoning| *reasoning > 0 && parts.is_some() && count(counts.total_tokens) == parts);
+    let apart = reasoning.filter(|reasoning| *reasoning > 0 && parts.is_some() && counts.total_tokens == parts);
     let tokens = TokenCounts {
         input_tokens: input,
         output_tokens: output.map(|output| output.saturating_add(apart.unwrap_or(0))),

@@ -1,7 +1,7 @@
 //! Token counts: how full the context is, and what a prompt cost in all. ACP has no numbers of single model calls.
 
 use super::calls::value;
-use super::counts::{self, count};
+use super::counts;
 use super::normalize::Acp;
 use super::wire::{Malformed, PromptAnswer, read};
 use chat_grammar::event::{ChatEvent, EventKind, Relayed};
@@ -9,6 +9,7 @@ use chat_grammar::relay::Members;
 use chat_grammar::usage::{ContextFullness, TokenCounts, UsageModel, UsageOperation, UsageRecord};
 use serde::Deserialize;
 use serde_json::Value;
+use serde_json::value::RawValue;
 use std::borrow::Cow;
 
 const CONTEXT_SOURCE: &str = "acp.usage_update";
@@ -134,6 +135,10 @@ impl Acp {
         out.push(EventKind::UsageFinal { usage: record }.into());
         Ok(())
     }
+}
+
+fn count(json: Option<&RawValue>) -> Option<u64> {
+    serde_json::from_str(json?.get()).ok()
 }
 
 fn update_value(update: &Members<'_>) -> Value {
