@@ -8,13 +8,17 @@ import { TurnStreamError, type ChatSession, type ChatTurnStream } from "@amalgm/
 import { mkdirSync, mkdtempSync, realpathSync, rmSync } from "node:fs";
 import { homedir } from "node:os";
 import { join } from "node:path";
-import { onTestFinished } from "vitest";
+import { expect, onTestFinished } from "vitest";
 import { processesWith } from "./processes.mjs";
+import { counted } from "./server/counted.mjs";
 import { startResponsesServer, type ResponsesServer } from "./server/responses.mjs";
 import { setTraps, type Traps } from "./traps.mjs";
 
 /** What no argument list, file, log or message may show. */
 export const KEY = "sk-conformance-fake-key-0123456789";
+
+// Of the scene that was opened last.
+let serving: ModelServer | undefined;
 
 // The home that `run.mjs` made for this run, before a test changes it.
 const runHome = homedir();
@@ -23,6 +27,8 @@ const runHome = homedir();
 export interface ModelServer {
   /** What an agent takes as the API's base URL. */
   baseUrl: string;
+  /** What it answered: the data of events, and whole answers. */
+  sent: unknown[];
   close(): Promise<void>;
 }
 
@@ -49,6 +55,7 @@ export async function scene(start: () => Promise<ModelServer> = startResponsesSe
   for (const path of [home, project, state]) mkdirSync(path);
   process.env.HOME = home;
   const model = await start();
+  serving = model;
   onTestFinished(async () => {
     process.env.HOME = runHome;
     await model.close();
@@ -164,10 +171,13 @@ export function follow(stream: ChatTurnStream): Turn {
   };
 }
 
-/** A turn that has run to its end. */
+/** A turn that has run to its end. Where it is sure of its tokens, they are those that the model server counted meanwhile. */
 export async function play(conversation: Partial<Conversation> & Omit<Conversation, "host">, prompt?: string | PromptInput): Promise<{ turn: TurnRecord; updates: AnyUpdate[]; parts: MessagePart[] }> {
+  const sent = serving?.sent ?? [];
+  const before = sent.length;
   const { ended, updates } = await send(conversation, prompt);
   const turn = await ended;
+  if (turn.usage?.exact === true) expect(turn.usage, "the tokens of the turn").toMatchObject(counted(sent.slice(before)));
   return { turn, updates, parts: await partsOf(conversation.session, turn.id) };
 }
 

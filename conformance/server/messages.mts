@@ -159,6 +159,8 @@ export interface MessagesServer {
   baseUrl: string;
   /** The requests for a message, in order. */
   requests: ModelRequest[];
+  /** What was answered: the data of events, and whole answers. */
+  sent: unknown[];
   /** Requests for anything else. */
   others: ReceivedRequest[];
   /** Answers of the next requests, one each. */
@@ -186,6 +188,7 @@ export async function startMessagesServer(): Promise<MessagesServer> {
   return {
     baseUrl: server.origin,
     requests,
+    sent: server.sent,
     others,
     queue: (...answers) => void queued.push(...answers),
     otherwise: (answer) => {

@@ -154,6 +154,8 @@ export interface ResponsesServer {
   baseUrl: string;
   /** The requests for a response, in order. */
   requests: ModelRequest[];
+  /** What was answered: the data of events, and whole answers. */
+  sent: unknown[];
   /** Requests for anything else, such as the list of models. */
   others: ReceivedRequest[];
   /** Answers of the next requests, one each. */
@@ -183,6 +185,7 @@ export async function startResponsesServer(): Promise<ResponsesServer> {
   return {
     baseUrl: `${server.origin}/v1`,
     requests,
+    sent: server.sent,
     others,
     queue: (...answers) => void queued.push(...answers),
     otherwise: (answer) => {

@@ -17,6 +17,8 @@ export interface Exchange {
   response: ServerResponse;
   /** Aborted when the client has gone away. */
   gone: AbortSignal;
+  /** Gets what is sent. */
+  sent: unknown[];
 }
 
 /** What the server does with a request: writes to the response, and ends or cuts it. */
@@ -27,12 +29,15 @@ export interface Server {
   origin: string;
   /** All requests, in the order in which they came. */
   requests: ReceivedRequest[];
+  /** The data of all events, and whole answers in JSON, in the order in which they were sent. */
+  sent: unknown[];
   close(): Promise<void>;
 }
 
 /** Listens on a free port of the loopback interface. `choose` is asked for each request when its body is there. */
 export async function startServer(choose: (request: ReceivedRequest) => Answer): Promise<Server> {
   const requests: ReceivedRequest[] = [];
+  const sent: unknown[] = [];
   const server = createServer((incoming, response) => {
     const gone = new AbortController();
     response.on("close", () => {
@@ -46,7 +51,7 @@ export async function startServer(choose: (request: ReceivedRequest) => Answer):
       const request = { method: incoming.method ?? "GET", path, headers: incoming.headers, text };
       requests.push(request);
       void Promise.resolve()
-        .then(() => choose(request)({ request, response, gone: gone.signal }))
+        .then(() => choose(request)({ request, response, gone: gone.signal, sent }))
         // A mistake in a test's script is no silence: the agent's failure shows it.
         .catch((error: unknown) => {
           if (!response.headersSent) response.writeHead(418, { "content-type": "application/json" });
@@ -58,6 +63,7 @@ export async function startServer(choose: (request: ReceivedRequest) => Answer):
   return {
     origin: `http://127.0.0.1:${String((server.address() as AddressInfo).port)}`,
     requests,
+    sent,
     close: () =>
       new Promise((resolve) => {
         server.close(() => {
@@ -70,7 +76,8 @@ export async function startServer(choose: (request: ReceivedRequest) => Answer):
 
 /** A whole answer in JSON. */
 export function json(status: number, body: unknown, headers: Record<string, string> = {}): Answer {
-  return ({ response }) => {
+  return ({ response, sent }) => {
+    sent.push(body);
     response.writeHead(status, { "content-type": "application/json", ...headers });
     response.end(JSON.stringify(body));
   };
@@ -143,7 +150,8 @@ function openStream({ response }: Exchange, headers: Record<string, string> = {}
   response.flushHeaders();
 }
 
-function writeEvents({ response }: Exchange, events: ServerSentEvent[]): void {
+function writeEvents({ response, sent }: Exchange, events: ServerSentEvent[]): void {
+  sent.push(...events.map(({ data }) => data));
   for (const { event, data } of events) response.write(`event: ${event}\ndata: ${JSON.stringify(data)}\n\n`);
 }
 
