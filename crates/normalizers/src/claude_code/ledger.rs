@@ -136,7 +136,8 @@ impl Meter {
         let record = UsageRecord {
             operation,
             source: REMAINDER_SOURCE.to_owned(),
-            exact: !cut,
+            // Of a turn that did not end well the CLI estimates what was cut.
+            exact: how.ended_well && !cut,
             tokens: rest.counts,
             cache_write1h_tokens: rest.long_writes,
             reasoning_tokens: rest.reasoning,
@@ -176,6 +177,7 @@ impl Meter {
         let record = UsageRecord {
             operation: UsageOperation::ChatTurn,
             source: TURN_SOURCE.to_owned(),
+            exact: how.ended_well,
             billable: self.steps.is_empty() && counted,
             tokens: all.counts,
             cache_write1h_tokens: all.long_writes,

@@ -24,6 +24,9 @@ impl<'a> Item<'a> {
     }
 }
 
+/// The source of a command that the user runs by himself (0.171.0).
+const USER_SHELL: &str = "userShell";
+
 impl Codex {
     /// `item/started`.
     pub(super) fn item_started(&mut self, notice: &ItemNotice<'_>, out: &mut Vec<ChatEvent>) -> Result<(), Malformed> {
@@ -73,6 +76,9 @@ impl Codex {
         match kind {
             "commandExecution" => {
                 let command: CommandItem<'_> = item.read()?;
+                if command.source.as_deref() != Some(USER_SHELL) {
+                    self.model_called(thread_id, moment);
+                }
                 let subject = || Ok(commands::item_subject(&command));
                 let start = |id: String, subject: &Subject| commands::started(&command, subject, id);
                 self.start(thread_id, item, Background::Possible, subject, start, out)?;
@@ -81,14 +87,30 @@ impl Codex {
                 }
                 Ok(())
             }
-            "fileChange" => file_changes::item(self, thread_id, item, moment, out),
-            "mcpToolCall" => mcp::item(self, thread_id, item, moment, out),
-            "dynamicToolCall" => mcp::dynamic_item(self, thread_id, item, moment, out),
+            "fileChange" | "mcpToolCall" | "dynamicToolCall" => {
+                self.model_called(thread_id, moment);
+                match kind {
+                    "fileChange" => file_changes::item(self, thread_id, item, moment, out),
+                    "mcpToolCall" => mcp::item(self, thread_id, item, moment, out),
+                    _ => mcp::dynamic_item(self, thread_id, item, moment, out),
+                }
+            }
             "webSearch" => super::web::search_item(self, thread_id, item, moment, out),
             "imageView" => super::web::image_item(self, thread_id, item, moment, out),
             "collabAgentToolCall" => subagents::collab_item(self, thread_id, item, moment, out),
             "subAgentActivity" => subagents::activity_item(self, thread_id, item, moment, out),
             kind => self.unknown_item(thread_id, kind, item, moment, out),
+        }
+    }
+
+    /// A tool was called, which only the model does. The counts of its call come after its tools.
+    fn model_called(&mut self, thread_id: Option<&str>, moment: Moment) {
+        if let Some(thread) = self.threads.find(thread_id)
+            && thread.turn.is_some()
+            && moment == Moment::Start
+            && !thread.usage.is_ahead()
+        {
+            thread.messages.unreported();
         }
     }
 

@@ -118,6 +118,11 @@ impl Messages {
         self.cut.clear();
     }
 
+    /// The model spoke, and nobody said yet how many tokens that cost.
+    pub(super) fn unreported(&mut self) {
+        self.unreported = true;
+    }
+
     /// True once where the model spoke and nobody said how many tokens that cost.
     pub(super) fn take_unreported(&mut self) -> bool {
         std::mem::take(&mut self.unreported)

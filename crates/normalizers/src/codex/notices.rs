@@ -43,7 +43,12 @@ impl Codex {
             return;
         }
         if !std::mem::replace(&mut thread.running().failed, true) {
-            out.push(EventKind::Error(errors::turn_failure(&notice.error)).into());
+            let failure = errors::turn_failure(&notice.error);
+            // The response came and was too long: it counts, and says nothing of its tokens.
+            if failure.reason == "max_tokens" {
+                thread.messages.unreported();
+            }
+            out.push(EventKind::Error(failure).into());
         }
     }
 

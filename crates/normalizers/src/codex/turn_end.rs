@@ -66,10 +66,7 @@ impl Codex {
 
 /// Closes what the turn of one thread left open. A command may outlive a turn that ended well.
 fn end(thread: &mut Thread, failure: Option<&str>, tools: &mut ToolCalls, out: &mut Vec<ChatEvent>) {
-    if failure.is_some() {
-        usage::unreported(thread, out);
-    }
-    thread.messages.take_unreported();
+    usage::unreported(thread, out);
     let goes_on = failure.is_none().then_some(Background::Possible);
     let open = thread.calls.end_turn(goes_on);
     calls::fail(&open, failure.unwrap_or("The turn ended without the end of this call"), tools, out);

@@ -54,6 +54,11 @@ impl Ledger {
         self.ahead = Breakdown::default();
     }
 
+    /// The counts of a call came, and the total that holds them has not.
+    pub(super) fn is_ahead(&self) -> bool {
+        !self.ahead.is_empty()
+    }
+
     /// How many tokens the context holds.
     pub(super) fn context_used(&self) -> Option<u64> {
         self.context.used
@@ -86,13 +91,20 @@ pub(super) fn updated(thread: &mut Thread, notice: &UsageNotice<'_>, out: &mut V
         Some(before) => usage.total.since(before).unwrap_or(usage.last),
         None => usage.last,
     };
+    // A total that is told again as it was, or of nothing: the call that ended had no counts.
+    let stands = usage.total.is_empty() || before == Some(usage.total) && !estimate;
     let call = match call.is_empty() {
         true => call,
-        false => call.since(std::mem::take(&mut thread.usage.ahead)).unwrap_or_default(),
+        false => {
+            thread.messages.take_unreported();
+            call.since(std::mem::take(&mut thread.usage.ahead)).unwrap_or_default()
+        }
     };
+    if stands && !replayed {
+        unreported(thread, out);
+    }
     let raw = serde_json::from_str(notice.token_usage.get())?;
     if !call.is_empty() {
-        thread.messages.take_unreported();
         step(thread, &turn_id, None, Some(call), raw, out);
     } else if thread.usage.context != thread.usage.told {
         snapshot(thread, &turn_id, estimate, raw, out);

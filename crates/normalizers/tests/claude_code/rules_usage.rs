@@ -307,3 +307,110 @@ fn cache_writes_for_an_hour_are_known_of_sums_too() {
     let written: Vec<_> = written.collect();
     assert_eq!(written, [("a", Some(300), Some(100)), ("r:claude-x", Some(700), Some(500)), ("r:turn", Some(1000), Some(600))]);
 }
+
+/// As `steps`, with whether a step is exact instead of whether it is billable.
+fn exactness(events: &[ChatEvent]) -> Vec<(&str, Option<u64>, Option<u64>, bool)> {
+    let billable = records(events).into_iter().filter(|record| record.billable);
+    billable.map(|record| (&*record.id, record.tokens.input_tokens, record.tokens.output_tokens, record.exact)).collect()
+}
+
+fn result_of(subtype: &str, since: Value) -> Value {
+    let mut result = result(since);
+    result["subtype"] = subtype.into();
+    result["is_error"] = (subtype != "success").into();
+    result
+}
+
+#[test]
+fn what_was_cut_is_an_estimate() {
+    // The main loop's call.
+    let mut script = Script::bare();
+    script.begins("m").agent(result_of("error_during_execution", json!({ "claude-x": counted(10, 6) })));
+    assert_eq!(exactness(&script.events), [("m", Some(10), Some(6), false)]);
+    // One of a subagent, which shows in the sum alone.
+    let mut script = Script::bare();
+    script.agent(line("a", None, usage(10, 5), Some("tool_use")));
+    script.agent(line("b", Some("t"), usage(20, 1), None)).agent(line("c", Some("t"), usage(30, 1), None));
+    script.agent(result_of("error_during_execution", json!({ "claude-x": counted(60, 25) })));
+    assert_eq!(exactness(&script.events), [("a", Some(10), Some(5), true), ("r:claude-x", Some(50), Some(20), false)]);
+    // The same in a turn that ended well is what was counted.
+    let mut script = Script::bare();
+    script.agent(line("a", None, usage(10, 5), Some("end_turn")));
+    script.agent(line("b", Some("t"), usage(20, 1), None)).agent(line("c", Some("t"), usage(30, 1), None));
+    script.agent(result_of("success", json!({ "claude-x": counted(60, 25) })));
+    assert_eq!(exactness(&script.events), [("a", Some(10), Some(5), true), ("r:claude-x", Some(50), Some(20), true)]);
+}
+
+#[test]
+fn a_new_conversation_counts_from_nothing() {
+    // 2.1.197 tells only totals.
+    let total = |input: u64, output: u64, cost: f64| json!({ "type": "result", "subtype": "success", "is_error": false, "total_cost_usd": cost, "modelUsage": { "claude-x": counted(input, output) } });
+    let init = |session: &str| json!({ "type": "system", "subtype": "init", "session_id": session });
+    let reset = || json!({ "type": "conversation_reset", "new_conversation_id": "n" });
+    // `/clear`, or another session: what came next is more than all before, and no growth of it.
+    for anew in [reset(), init("other")] {
+        let mut script = Script::bare();
+        script.agent(init("s")).agent(line("a", None, usage(10, 5), Some("end_turn"))).agent(total(10, 5, 0.5));
+        script.agent(anew).agent(line("b", None, usage(20, 6), Some("end_turn"))).agent(total(20, 6, 0.75));
+        assert_eq!(steps(&script.events), [("a", Some(10), Some(5), true), ("b", Some(20), Some(6), true)]);
+        let turns = records(&script.events).into_iter().filter(|record| record.operation == UsageOperation::ChatTurn);
+        let turns: Vec<_> = turns.map(|record| (record.tokens.input_tokens, record.native_cost_usd)).collect();
+        assert_eq!(turns[1], (Some(20), Some(0.75)));
+        assert_eq!(differences(&script.events), [""; 0]);
+    }
+}
+
+#[test]
+fn what_the_cli_says_itself_is_no_call() {
+    let mut script = Script::bare();
+    script.agent(line("a", None, usage(10, 5), Some("end_turn")));
+    let mut made_up = line("synthetic", None, usage(0, 0), Some("stop_sequence"));
+    made_up["message"]["model"] = "<synthetic>".into();
+    script.agent(made_up);
+    let mut told = counted(10, 5);
+    told["contextWindow"] = 1000.into();
+    script.agent(result(json!({ "claude-x-20250101": told })));
+    assert_eq!(steps(&script.events), [("a", Some(10), Some(5), true)]);
+    let context = records(&script.events).into_iter().rfind(|record| record.context.size.is_some());
+    assert_eq!(context.map(|record| record.context.used), Some(Some(15)));
+}
+
+#[test]
+fn a_context_has_a_size_where_the_host_asked_for_it() {
+    let mut script = Script::bare();
+    let request = json!({ "subtype": "get_context_usage" });
+    script.host(json!({ "type": "control_request", "request_id": "h", "request": request }));
+    let told = json!({ "totalTokens": 3, "maxTokens": 1000, "model": "claude-x-20250101" });
+    let answer = json!({ "subtype": "success", "request_id": "h", "response": told });
+    script.agent(json!({ "type": "control_response", "response": answer }));
+    script.agent(line("a", None, usage(10, 5), Some("end_turn"))).ends();
+    let [record] = records(&script.events)[..] else { panic!("one record") };
+    assert_eq!((record.context.used, record.context.size), (Some(15), Some(1000)));
+}
+
+#[test]
+fn an_estimate_of_thoughts_is_no_count() {
+    let mut script = Script::new();
+    script
+        .agent(json!({ "type": "system", "subtype": "thinking_tokens", "estimated_tokens": 50, "estimated_tokens_delta": 50 }));
+    script.says(0, "Hello.").stops("end_turn");
+    script.agent(result(json!({ "claude-x": counted(10, 7) })));
+    let record = records(&script.events)[0];
+    assert_eq!((&*record.id, record.tokens.output_tokens, record.reasoning_tokens), ("m", Some(7), None));
+}
+
+#[test]
+fn a_call_after_the_result_is_of_the_next_turn() {
+    let mut script = Script::bare();
+    script.agent(line("a", None, usage(10, 5), Some("end_turn"))).agent(result(json!({ "claude-x": counted(10, 5) })));
+    // The call that suggests a prompt stands on no line, and the next result has it.
+    script.agent(json!({ "type": "prompt_suggestion", "suggestion": "Go on." }));
+    let told = script.events.len();
+    script.agent(line("b", None, usage(20, 6), Some("end_turn")));
+    let mut second = result(json!({ "claude-x": counted(25, 8) }));
+    second["uuid"] = "r2".into();
+    script.agent(second);
+    assert_eq!(steps(&script.events[told..]), [("b", Some(20), Some(6), true), ("r2:claude-x", Some(5), Some(2), true)]);
+    let remainder = records(&script.events).into_iter().find(|record| record.id == "r2:claude-x");
+    assert_eq!(remainder.map(|record| record.context.used), Some(None));
+}

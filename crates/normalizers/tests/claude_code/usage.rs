@@ -85,6 +85,8 @@ fn no_id_counts_twice() {
         let records = records(events);
         let ids: BTreeSet<&str> = records.iter().map(|record| record.id.as_str()).collect();
         assert_eq!(ids.len(), records.len(), "{name}");
+        // What the CLI says by itself is no call.
+        assert!(records.iter().all(|record| record.model.model_id.as_deref() != Some("<synthetic>")), "{name}");
     });
 }
 
@@ -185,4 +187,21 @@ fn only_sums_that_contradict_the_calls_are_told() {
         };
         assert_eq!(told, expected, "{name}");
     });
+}
+
+#[test]
+fn what_was_cut_is_told_as_an_estimate() {
+    let told = |name: &str| {
+        let recording = super::one(name);
+        let events = super::play(&recording.lines());
+        let steps = records(&events).into_iter().filter(|record| record.operation == UsageOperation::ChatStep);
+        let steps: Vec<_> = steps
+            .map(|record| (record.tokens.input_tokens, record.tokens.output_tokens, record.exact, record.billable))
+            .collect();
+        steps
+    };
+    assert_eq!(told("interrupt_text")[0], (Some(40), Some(16), false, true));
+    // Two calls that were cut are in the sum of both; the third came whole.
+    let cut = (Some(20), None, false, false);
+    assert_eq!(told("error_drop_mid_sse"), [(Some(20), Some(10), true, true), cut, cut, (Some(40), Some(16), false, true)]);
 }

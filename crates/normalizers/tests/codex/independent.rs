@@ -3,7 +3,7 @@
 use crate::common::{self, Recording};
 use chat_grammar::acp::{ContentBlock, ToolCallContent};
 use chat_grammar::event::{ChatEvent, EventKind, Stop, ToolCompleted, ToolStarted, Visibility};
-use chat_grammar::usage::{UsageOperation, UsageRecord};
+use chat_grammar::usage::{TokenCounts, UsageOperation, UsageRecord};
 use chat_normalizers::Channel;
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
@@ -435,6 +435,7 @@ fn each_model_call_counts_once() {
         assert_eq!(told, expected, "{name}");
         let ids: BTreeSet<&str> = steps.iter().map(|record| record.id.as_str()).collect();
         assert_eq!(ids.len(), steps.len(), "{name}: ids are unique");
+        assert!(steps.iter().all(|record| record.native_cost_usd.is_none()), "{name}: Codex tells no cost");
         let raw = facts.notices("rawResponse/completed").map(|(_, params)| text(&params["responseId"]));
         raw.for_each(|response| assert!(ids.contains(response.as_str()), "{name}: {response}"));
         // Compactions are as many as the reports that came while one went on.
@@ -465,6 +466,47 @@ fn a_call_is_priced_by_the_model_and_tier_that_the_server_was_asked_for() {
         }
     }
     assert!(in_fast_mode > 0);
+}
+
+/// Steps of which nobody said what they took.
+#[test]
+fn calls_that_reported_nothing_are_known_to_be_unknown() {
+    let unknown = |name: &str| {
+        let recording = common::codex().into_iter().find(|recording| recording.name == name).expect("a recording");
+        let events = common::play(&recording.lines());
+        let steps = steps(&events);
+        let unknown: Vec<&UsageRecord> = steps.into_iter().filter(|step| counted(step).is_none()).collect();
+        assert!(unknown.iter().all(|step| !step.exact && step.tokens == TokenCounts::default()), "{name}");
+        unknown.len()
+    };
+    // A response without counts in a turn that ends well; in a review; before the process was killed; one that was too long.
+    let silent = ["usage-identical-steps", "review-mode", "killed-mid-turn-then-resume", "error-incomplete-max-output"];
+    assert_eq!(silent.map(unknown), [1; 4]);
+    assert_eq!(["text-stream", "usage-three-steps", "compact-manual", "thread-fork"].map(unknown), [0; 4]);
+}
+
+/// How full the context is, as the last report about each thread says: after calls, compactions and contexts that were too long.
+#[test]
+fn the_context_is_what_the_last_report_says() {
+    let mut compared = 0;
+    each(|name, facts, events| {
+        let mut last: HashMap<String, Value> = HashMap::new();
+        for (_, params) in facts.notices("thread/tokenUsage/updated") {
+            last.insert(text(&params["threadId"]), params["tokenUsage"].clone());
+        }
+        let [report] = &last.into_values().collect::<Vec<_>>()[..] else { return };
+        let mut contexts = events.iter().filter_map(|event| match &event.kind {
+            EventKind::UsageFinal { usage } => Some((usage.context.used, usage.context.size)),
+            _ => None,
+        });
+        let told = contexts.next_back();
+        let expected = (report["last"]["totalTokens"].as_u64(), report["modelContextWindow"].as_u64());
+        assert_eq!(told, Some(expected), "{name}");
+    });
+    for recording in common::codex() {
+        compared += usize::from(Facts::read(&recording).notices("thread/tokenUsage/updated").next().is_some());
+    }
+    assert!(compared > 50, "{compared} recordings");
 }
 
 #[test]

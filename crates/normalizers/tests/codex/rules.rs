@@ -328,6 +328,24 @@ fn a_sub_agent_that_no_item_names_gets_a_call() {
 }
 
 #[test]
+fn the_calls_of_a_sub_agent_that_no_item_names_are_its_own() {
+    let mut script = Script::new();
+    let child = json!({ "id": "c1", "rootTurnId": "t1", "status": "inProgress" });
+    script.agent(json!({ "method": "turn/started", "params": { "threadId": "child", "turn": child } }));
+    let counts = json!({ "totalTokens": 7, "inputTokens": 7, "outputTokens": 0 });
+    let usage = json!({ "total": counts, "last": counts, "modelContextWindow": 1000 });
+    script.notice("thread/tokenUsage/updated", json!({ "threadId": "child", "turnId": "c1", "tokenUsage": usage }));
+    script.usage(10, 10);
+    let steps = script.events.iter().filter_map(|event| match &event.kind {
+        EventKind::UsageFinal { usage } if usage.billable => {
+            Some((usage.parent_tool_call_id.as_deref(), usage.tokens.input_tokens))
+        }
+        _ => None,
+    });
+    assert_eq!(steps.collect::<Vec<_>>(), [(Some("child"), Some(7)), (None, Some(10))]);
+}
+
+#[test]
 fn a_failed_turn_has_one_error() {
     let failure = json!({ "message": "{\"error\":{\"message\":\"No.\"}}", "codexErrorInfo": "other" });
     let ended = json!({ "threadId": "main", "turn": { "id": "t1", "status": "failed", "error": failure } });
@@ -574,4 +592,57 @@ fn the_model_of_the_past_compacts_it() {
     assert_eq!(compacted(&[warning("Something else with `old`.")], false), ["new", "new"]);
     // A compaction that the host asks for is done by the thread's model.
     assert_eq!(compacted(&[other], true), ["new", "new"]);
+}
+
+/// Ids and input tokens of all steps.
+fn steps_of(script: &Script) -> Vec<(String, Option<u64>)> {
+    let steps = script.events.iter().filter_map(|event| match &event.kind {
+        EventKind::UsageFinal { usage } if usage.billable => Some((usage.id.clone(), usage.tokens.input_tokens)),
+        _ => None,
+    });
+    steps.collect()
+}
+
+#[test]
+fn a_response_without_counts_makes_the_sum_unknown() {
+    let inputs = |script: &Script| steps_of(script).into_iter().map(|(_, input)| input).collect::<Vec<_>>();
+    // The total is told again as it was.
+    let mut script = Script::new();
+    script.usage(10, 10).command("c1");
+    script.usage(10, 10).command("c2");
+    script.usage(30, 20).end("main", "t1", "completed");
+    assert_eq!(inputs(&script), [Some(10), None, Some(20)]);
+    // Of the first call of all.
+    let mut script = Script::new();
+    script.command("c1").usage(0, 0).command("c2").usage(10, 10).end("main", "t1", "completed");
+    assert_eq!(inputs(&script), [None, Some(10)]);
+    // Nothing is told at all: the turn ends well, or the process dies while a tool runs.
+    let mut script = Script::new();
+    script.usage(10, 10).started(json!({ "type": "agentMessage", "id": "m", "text": "" })).end("main", "t1", "completed");
+    assert_eq!(inputs(&script), [Some(10), None]);
+    let mut script = Script::new();
+    script.usage(10, 10).command("c1").finish();
+    assert_eq!(inputs(&script), [Some(10), None]);
+    // No model asks for what the user runs in a shell of his own.
+    let mut script = Script::new();
+    script.usage(10, 10).started(
+        json!({ "type": "commandExecution", "id": "u", "command": "ls", "cwd": "/w", "status": "inProgress", "source": "userShell" }),
+    );
+    script.usage(10, 10).end("main", "t1", "completed");
+    assert_eq!(inputs(&script), [Some(10)]);
+    // A call whose counts came before its tools, and whose total came no more.
+    let mut script = Script::new();
+    let usage = json!({ "totalTokens": 10, "inputTokens": 10, "outputTokens": 0 });
+    script.notice("rawResponse/completed", json!({ "responseId": "r1", "usage": usage })).command("c1").finish();
+    assert_eq!(steps_of(&script), [("r1".to_owned(), Some(10))]);
+}
+
+#[test]
+fn a_call_is_what_the_total_grew_by() {
+    let mut script = Script::new();
+    // The report of a call between was lost: what the two took together is known.
+    script.usage(10, 10).usage(60, 20);
+    // The total was set anew.
+    script.usage(5, 5);
+    assert_eq!(steps_of(&script).into_iter().map(|(_, input)| input).collect::<Vec<_>>(), [Some(10), Some(50), Some(5)]);
 }
