@@ -92,8 +92,17 @@ impl Calls {
         })
     }
 
+    /// True where a call stands for the item already.
+    pub(super) fn knows(&self, place: ItemPlace<'_>, tools: &ToolCalls) -> bool {
+        match place.started_at_ms {
+            Some(_) => self.is_repeated(place, tools),
+            // An end, or a start without its time.
+            None => self.find(place.item_id, place.turn_id).is_some(),
+        }
+    }
+
     /// True where the start of an item only repeats an earlier one.
-    pub(super) fn is_repeated(&self, place: ItemPlace<'_>, tools: &ToolCalls) -> bool {
+    fn is_repeated(&self, place: ItemPlace<'_>, tools: &ToolCalls) -> bool {
         let Some(known) = self.by_item.get(place.item_id).and_then(|calls| calls.last()) else { return false };
         let same_start = match (known.started_at_ms, place.started_at_ms) {
             (Some(known), Some(now)) => known == now,

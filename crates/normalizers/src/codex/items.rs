@@ -73,11 +73,14 @@ impl Codex {
         moment: Moment,
         out: &mut Vec<ChatEvent>,
     ) -> Result<(), Malformed> {
+        if matches!(kind, "fileChange" | "mcpToolCall" | "dynamicToolCall") && moment == Moment::Start {
+            self.model_called(thread_id, item.place);
+        }
         match kind {
             "commandExecution" => {
                 let command: CommandItem<'_> = item.read()?;
-                if command.source.as_deref() != Some(USER_SHELL) {
-                    self.model_called(thread_id, moment);
+                if command.source.as_deref() != Some(USER_SHELL) && moment == Moment::Start {
+                    self.model_called(thread_id, item.place);
                 }
                 let subject = || Ok(commands::item_subject(&command));
                 let start = |id: String, subject: &Subject| commands::started(&command, subject, id);
@@ -87,14 +90,9 @@ impl Codex {
                 }
                 Ok(())
             }
-            "fileChange" | "mcpToolCall" | "dynamicToolCall" => {
-                self.model_called(thread_id, moment);
-                match kind {
-                    "fileChange" => file_changes::item(self, thread_id, item, moment, out),
-                    "mcpToolCall" => mcp::item(self, thread_id, item, moment, out),
-                    _ => mcp::dynamic_item(self, thread_id, item, moment, out),
-                }
-            }
+            "fileChange" => file_changes::item(self, thread_id, item, moment, out),
+            "mcpToolCall" => mcp::item(self, thread_id, item, moment, out),
+            "dynamicToolCall" => mcp::dynamic_item(self, thread_id, item, moment, out),
             "webSearch" => super::web::search_item(self, thread_id, item, moment, out),
             "imageView" => super::web::image_item(self, thread_id, item, moment, out),
             "collabAgentToolCall" => subagents::collab_item(self, thread_id, item, moment, out),
@@ -103,12 +101,12 @@ impl Codex {
         }
     }
 
-    /// A tool was called, which only the model does. The counts of its call come after its tools.
-    fn model_called(&mut self, thread_id: Option<&str>, moment: Moment) {
+    /// The model called a tool. The counts of its response come after its tools.
+    fn model_called(&mut self, thread_id: Option<&str>, place: ItemPlace<'_>) {
         if let Some(thread) = self.threads.find(thread_id)
             && thread.turn.is_some()
-            && moment == Moment::Start
             && !thread.usage.is_ahead()
+            && !thread.calls.knows(place, &self.tools)
         {
             thread.messages.unreported();
         }
@@ -151,12 +149,7 @@ impl Codex {
     ) -> Result<(), Malformed> {
         let Some(thread) = self.threads.find(thread_id) else { return Ok(()) };
         let place = item.place;
-        let known = match place.started_at_ms {
-            Some(_) => thread.calls.is_repeated(place, &self.tools),
-            // An end, or a start without its time.
-            None => thread.calls.find(place.item_id, place.turn_id).is_some(),
-        };
-        if !known {
+        if !thread.calls.knows(place, &self.tools) {
             let subject = subject()?;
             let id = thread.calls.begin(place, background, &self.tools, subject.clone());
             self.tools.start(started(id, &subject), thread.parent.clone(), out);

@@ -623,6 +623,10 @@ fn a_response_without_counts_makes_the_sum_unknown() {
     let mut script = Script::new();
     script.usage(10, 10).command("c1").finish();
     assert_eq!(inputs(&script), [Some(10), None]);
+    // A start that is told twice is one call's.
+    let mut script = Script::new();
+    script.command("c1").usage(10, 10).command("c1").usage(30, 20).command("c1").end("main", "t1", "completed");
+    assert_eq!(inputs(&script), [Some(10), Some(20)]);
     // No model asks for what the user runs in a shell of his own.
     let mut script = Script::new();
     script.usage(10, 10).started(
