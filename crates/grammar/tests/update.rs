@@ -274,6 +274,19 @@ fn requests_and_steps_are_our_own_variants() {
 }
 
 #[test]
+fn a_fullness_that_an_agent_tells_twice_has_the_one_step_both_times() {
+    let sent = || Members::read(r#"{"sessionUpdate":"usage_update","used":10,"size":100}"#).expect("an object");
+    let mut mapper = UpdateMapper::new("conversation", "turn");
+    let mut updates = Vec::new();
+    for _ in 0..2 {
+        mapper.push(relayed(sent(), Some(step("s1", UsageOperation::ContextSnapshot))).into(), &mut updates);
+    }
+    let steps: Vec<_> = updates.iter().map(|update| update.extra.usage.as_ref()).collect();
+    assert_eq!(steps, [mapper.steps().first(), mapper.steps().first()]);
+    assert_eq!(mapper.steps().len(), 1);
+}
+
+#[test]
 fn text_is_joined_by_message_and_split_by_what_comes_between() {
     let parts = parts(vec![say("a", "1"), say("b", "1"), started("t"), say("c", "1"), say("d", "2")]);
     let texts: Vec<_> = parts.as_array().expect("a list").iter().filter_map(|part| part["text"].as_str()).collect();

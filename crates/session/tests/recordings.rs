@@ -108,6 +108,10 @@ fn check_turn(name: &str, turn: &TurnRecord, updates: &[Value], problems: &mut V
     if sequences(updates) != expected {
         problems.push(format!("{name}: sequences {:?}", sequences(updates)));
     }
+    let mut fullness = updates.iter().filter(|update| update["sessionUpdate"] == "usage_update");
+    if !fullness.all(|update| update["_meta"]["amalgm"]["usage"]["context"]["used"] == update["used"]) {
+        problems.push(format!("{name}: a usage_update without its step"));
+    }
     let failed = turn.status == TurnStatus::Failed;
     let errors = updates
         .iter()

@@ -14,7 +14,7 @@ use crate::event::{
 };
 use crate::usage::{UsageOperation, UsageRecord, UsageStep, held};
 use serde_json::{Value, json};
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 
 /// ACP leaves words with an underscore to implementations: a reader that does not know this one shows no warning.
 const DEBUG_SEVERITY: &str = "_debug";
@@ -25,7 +25,8 @@ pub struct UpdateMapper {
     conversation_id: String,
     turn_id: String,
     steps: Vec<UsageStep>,
-    step_ids: HashSet<String>,
+    /// Where in `steps` each id stands.
+    places: HashMap<String, usize>,
     streamed: HashMap<String, u64>,
 }
 
@@ -36,7 +37,7 @@ impl UpdateMapper {
             conversation_id: conversation_id.to_owned(),
             turn_id: turn_id.to_owned(),
             steps: Vec::new(),
-            step_ids: HashSet::new(),
+            places: HashMap::new(),
             streamed: HashMap::new(),
         }
     }
@@ -137,7 +138,10 @@ impl UpdateMapper {
                 extra.compaction = Some(begun(trigger, pre_tokens));
             }
             Some(EventKind::CompactionFinished(compaction)) => extra.compaction = Some(finished(&compaction)),
-            Some(EventKind::UsageFinal { usage }) => extra.usage = self.step(usage, parent),
+            Some(EventKind::UsageFinal { usage }) => {
+                let known = self.places.get(&usage.id).map(|place| self.steps[*place].clone());
+                extra.usage = known.or_else(|| self.step(usage, parent));
+            }
             _ => {}
         }
         extra.truncated = update.truncated.map(|bytes| Truncated { bytes });
@@ -261,9 +265,10 @@ impl UpdateMapper {
 
     /// The record with its place in the turn; `None` for one that was reported before.
     fn step(&mut self, mut record: UsageRecord, parent: Option<&str>) -> Option<UsageStep> {
-        if !self.step_ids.insert(record.id.clone()) {
+        if self.places.contains_key(&record.id) {
             return None;
         }
+        self.places.insert(record.id.clone(), self.steps.len());
         if record.parent_tool_call_id.is_none() {
             record.parent_tool_call_id = parent.map(str::to_owned);
         }
