@@ -123,6 +123,14 @@ struct ListedModel {
     price: Option<ModelPrice>,
 }
 
+/// A model with the places of its provider and its name in what was asked for.
+#[derive(Clone, Copy)]
+struct Found<'a> {
+    provider: usize,
+    name: usize,
+    model: &'a CatalogModel,
+}
+
 impl List {
     fn into_catalog(self) -> ModelCatalog {
         let mut layer = Layer::default();
@@ -149,6 +157,16 @@ impl Layer {
 
     fn get(&self, provider: &str, name: &str) -> Option<&CatalogModel> {
         self.models.get(*self.providers.get(provider)?.by_name.get(name)?)
+    }
+
+    /// What one of the providers sells, under the most exact name.
+    fn first(&self, names: &[String], providers: &[String]) -> Option<Found<'_>> {
+        names.iter().enumerate().find_map(|(name, spelling)| {
+            providers
+                .iter()
+                .enumerate()
+                .find_map(|(provider, seller)| Some(Found { provider, name, model: self.get(seller, spelling)? }))
+        })
     }
 
     fn of_any_provider(&self, name: &str) -> Option<&CatalogModel> {
@@ -193,17 +211,30 @@ impl ModelCatalog {
     ///
     /// - A provider that the catalog knows sells what the catalog says it sells.
     /// - A provider that it does not know is a gateway: it is taken to pass on what only its maker sells, at list price.
-    /// - Without a provider the model's maker is meant.
+    /// - Without a provider the model's maker is meant, and where the catalog knows none, any provider that the host added.
+    ///
+    /// What a host added counts where it is the model that is found, or is named more exactly by the same provider, or is of a
+    /// provider that is meant more.
     #[must_use]
     pub fn find(&self, provider_id: Option<&str>, model_id: &str) -> Option<&CatalogModel> {
         let asked = Asked::read(provider_id, model_id)?;
         let published = self.layers.first()?;
         let providers = asked.providers(|name| published.providers.get(name).map(|known| known.fallbacks.as_slice()));
-        self.layers.iter().enumerate().rev().find_map(|(depth, layer)| {
-            let added_without_provider = depth > 0 && provider_id.is_none();
-            let sold = |name: &String| providers.iter().find_map(|provider| layer.get(provider, name));
-            let any = |name: &String| layer.of_any_provider(name).filter(|_| added_without_provider);
-            asked.names.iter().find_map(|name| sold(name).or_else(|| any(name)))
-        })
+        let mut best: Option<Found<'_>> = None;
+        for layer in &self.layers {
+            let own = layer.first(&asked.names, &providers);
+            let cover = |found: &Found<'_>| {
+                let model = layer.get(&provider_key(&found.model.provider_id), &key(&found.model.model_id))?;
+                Some(Found { model, ..*found })
+            };
+            best = match (best, own) {
+                (Some(below), Some(own)) if (own.provider, own.name) <= (below.provider, below.name) => Some(own),
+                (Some(below), _) => Some(cover(&below).unwrap_or(below)),
+                (None, own) => own,
+            };
+        }
+        let added = || self.layers.iter().skip(1).rev().filter(|_| provider_id.is_none());
+        let any = || added().find_map(|layer| asked.names.iter().find_map(|name| layer.of_any_provider(name)));
+        best.map(|found| found.model).or_else(any)
     }
 }

@@ -216,6 +216,17 @@ impl UsageRecord {
     }
 }
 
+/// The name of a model that serves a call in a mode with a price of its own, such as `fast`, as price lists write it. A window in
+/// brackets stays at the end.
+#[must_use]
+pub fn model_in_mode(model: &str, mode: &str) -> String {
+    let (name, window) = model.split_at(model.find('[').unwrap_or(model.len()));
+    match name.strip_suffix(mode).is_some_and(|rest| rest.ends_with('-')) {
+        true => model.to_owned(),
+        false => format!("{name}-{mode}{window}"),
+    }
+}
+
 /// A number of tokens that a JavaScript number holds; any other is unknown.
 #[must_use]
 pub fn held(count: Option<u64>) -> Option<u64> {

@@ -41,6 +41,9 @@ const PROVIDER_NAMES: [(&str, &[&str]); 14] = [
     ("cloudflare", &["cloudflare-workers-ai", "workers-ai"]),
 ];
 
+/// Clouds that sell the models of others. A gateway that is reached through one (`bedrock/…`) passes the cloud's prices on.
+const CLOUDS: [&str; 3] = ["aws", "azure", "google"];
+
 /// Where a model of Bedrock runs, and who made it: `us.anthropic.claude-…`.
 const REGIONS: [&str; 10] = ["us-gov", "us", "eu", "apac", "global", "au", "jp", "ca", "sa", "me"];
 const BEDROCK_MAKERS: [&str; 11] =
@@ -48,8 +51,12 @@ const BEDROCK_MAKERS: [&str; 11] =
 
 /// How hard a model thinks, which is no matter of price.
 const EFFORTS: [&str; 6] = ["none", "minimal", "low", "medium", "high", "xhigh"];
+/// Efforts that are written in brackets alone, since a name may end in such a word (`gpt-5.1-codex-max`).
+const EFFORTS_IN_BRACKETS: [&str; 2] = ["max", "ultra"];
 /// Families whose effort agents write behind the name.
 const WITH_EFFORT: [&str; 5] = ["gpt-", "o1", "o3", "o4", "claude-"];
+/// Modes with a price of their own, which stays at the end of the name whatever else of it is undone.
+const MODES: [&str; 4] = ["-fast", "-flex", "-priority", "-batch"];
 
 /// The comparable form of a model's name: agents differ in case and in `4.5` or `4-5`.
 pub(super) fn key(name: &str) -> String {
@@ -74,6 +81,8 @@ pub(super) fn provider_key(name: &str) -> String {
 /// What is looked for.
 pub(super) struct Asked {
     provider: Option<String>,
+    /// Whose way of writing a model the name shows: that of Bedrock or of Vertex.
+    form: Option<String>,
     /// What stands before the first slash of the name; it may be a provider.
     prefix: Option<String>,
     /// Ways to write the name, as [`key`]s, the most exact one first.
@@ -86,13 +95,10 @@ impl Asked {
         let whole = key(model_id);
         let plain = without_parameters(&whole)?;
         let last = plain.rsplit('/').next().unwrap_or(&plain);
-        let maker_or_region = bedrock_tail(last).is_some();
-        let stated = provider_id.map(provider_key);
-        // Agents that reach Claude over a cloud still call its maker the provider; the form of the name tells.
-        let provider = match stated.as_deref() {
-            None | Some("anthropic") if maker_or_region => Some("aws".to_owned()),
-            None | Some("anthropic") if last.contains('@') => Some("google".to_owned()),
-            _ => stated,
+        let form = match () {
+            () if bedrock_tail(last).is_some() => Some("aws".to_owned()),
+            () if last.contains('@') => Some("google".to_owned()),
+            () => None,
         };
         let mut names = vec![whole.clone(), plain.clone()];
         let mut rest = plain.as_str();
@@ -102,37 +108,46 @@ impl Asked {
         }
         let mut at = 0;
         while let Some(name) = names.get(at).cloned() {
-            names.extend(
-                [version_less(&name), date_less(&name), bedrock_tail(&name), effort_less(&name), family_first(&name)]
-                    .into_iter()
-                    .flatten(),
-            );
+            names.extend(plainer(&name));
+            if let Some((base, mode)) = MODES.iter().find_map(|mode| Some((name.strip_suffix(mode)?, mode))) {
+                names.extend(plainer(base).map(|name| name + mode));
+            }
             at += 1;
         }
         let mut seen = std::collections::HashSet::new();
         names.retain(|name| !name.is_empty() && seen.insert(name.clone()));
         let prefix = plain.split_once('/').map(|(prefix, _)| provider_key(prefix));
-        Some(Self { provider, prefix, names })
+        Some(Self { provider: provider_id.map(provider_key), form, prefix, names })
     }
 
     /// Who may sell it, in the order of preference. `known` gives whose models a known provider sells as well.
     pub(super) fn providers<'a>(&self, known: impl Fn(&str) -> Option<&'a [String]>) -> Vec<String> {
         let owned = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect::<Vec<_>>();
-        let with_fallbacks =
-            |name: &String, also: &[String]| std::iter::once(name.clone()).chain(also.to_vec()).collect::<Vec<_>>();
+        let sellers = |name: &String| Some([vec![name.clone()], known(name)?.to_vec()].concat());
+        let of_form = self.form.as_ref().and_then(sellers);
         let is_open = self.names.iter().any(|name| OPEN_WEIGHTS.iter().any(|family| name.starts_with(family)));
-        if let Some(provider) = &self.provider {
-            return match known(provider) {
-                Some(also) => with_fallbacks(provider, also),
-                None if is_open => vec![provider.clone()],
-                None => [vec![provider.clone()], owned(&SOLE_MAKERS)].concat(),
-            };
-        }
-        match self.prefix.as_ref().and_then(|prefix| Some((prefix, known(prefix)?))) {
-            Some((prefix, also)) => with_fallbacks(prefix, also),
-            None => [owned(&SOLE_MAKERS), owned(&OPEN_MAKERS)].concat(),
+        match &self.provider {
+            // Agents that reach Claude over a cloud still call its maker the provider; the form of the name tells.
+            Some(maker) if maker == "anthropic" && of_form.is_some() => of_form.unwrap_or_default(),
+            Some(provider) => sellers(provider).unwrap_or_else(|| {
+                let cloud = self.prefix.as_ref().filter(|prefix| CLOUDS.contains(&prefix.as_str()));
+                let behind = match of_form.or_else(|| sellers(cloud?)) {
+                    Some(sellers) => sellers,
+                    None if is_open => Vec::new(),
+                    None => owned(&SOLE_MAKERS),
+                };
+                [vec![provider.clone()], behind].concat()
+            }),
+            None => of_form
+                .or_else(|| sellers(self.prefix.as_ref()?))
+                .unwrap_or_else(|| [owned(&SOLE_MAKERS), owned(&OPEN_MAKERS)].concat()),
         }
     }
+}
+
+/// The name without one thing that agents add to it.
+fn plainer(name: &str) -> impl Iterator<Item = String> {
+    [version_less(name), date_less(name), bedrock_tail(name), effort_less(name), family_first(name)].into_iter().flatten()
 }
 
 /// The name without parameters in brackets, such as `gpt-5.5[context=272k,reasoning=medium,fast=false]` (Cursor) or
@@ -145,18 +160,21 @@ fn without_parameters(name: &str) -> Option<String> {
         match parameter.split_once('=').unwrap_or((parameter, "")) {
             ("fast", value) => fast |= value != "false",
             ("thinking" | "context" | "effort" | "reasoning", _) => {}
-            (word, "") if word == "1m" || word == "max" || EFFORTS.contains(&word) => {}
+            (word, "") if word == "1m" || EFFORTS.contains(&word) || EFFORTS_IN_BRACKETS.contains(&word) => {}
             _ => return None,
         }
     }
-    Some(if fast { format!("{name}-fast") } else { name.to_owned() })
+    Some(if fast && !name.ends_with("-fast") { format!("{name}-fast") } else { name.to_owned() })
 }
 
-/// `…-v1:0` of Bedrock.
+/// `…-v1:0` of Bedrock, which writes `…-v1` as well.
 fn version_less(name: &str) -> Option<String> {
-    let (rest, revision) = name.rsplit_once(':')?;
-    let (rest, version) = rest.rsplit_once("-v")?;
-    (is_number(revision) && is_number(version)).then(|| rest.to_owned())
+    let (rest, version) = name.rsplit_once("-v")?;
+    let is_version = match version.split_once(':') {
+        Some((version, revision)) => is_number(version) && is_number(revision),
+        None => is_number(version) && bedrock_tail(name).is_some(),
+    };
+    is_version.then(|| rest.to_owned())
 }
 
 /// `…-20250929`, `…-2025-08-07`, `…@20250929` (Vertex), `…-latest`, and the numbered releases of Gemini (`…-001`).

@@ -4,7 +4,7 @@ use super::spellings::{
     CACHE_READ, CACHE_WRITE, CONTEXT_SIZE, CONTEXT_USED, COST, DEEPEST, INPUT, Names, OUTPUT, READ_OF_INPUT, REASONING,
     RUNNING_TOTAL, TOOL_INPUT, TOTAL, WHOLE_INPUT, WRAPPERS, WRITE_1H, WRITE_5M, WRITE_OF_INPUT,
 };
-use super::{ContextFullness, TokenCounts, UsageModel, UsageOperation, UsageRecord, add, count_of, list};
+use super::{ContextFullness, TokenCounts, UsageModel, UsageOperation, UsageRecord, add, count_of, list, model_in_mode};
 use crate::error::{ChatError, ErrorCode, Result};
 use serde_json::{Map, Value};
 
@@ -27,10 +27,8 @@ pub fn normalize_usage(input: &Value, context: &Map<String, Value>) -> Result<Us
         with_context(record, context).map_err(|error| ChatError::at(ErrorCode::InvalidOptions, "context", error))?;
     record.billable &= record.operation != UsageOperation::ContextSnapshot;
     // A service tier or speed other than the usual one has another price: it is part of the model's name.
-    if let (Some(mode), Some(model)) = (mode_of(input), record.model.model_id.as_mut())
-        && !model.ends_with(&format!("-{mode}"))
-    {
-        model.push_str(&format!("-{mode}"));
+    if let (Some(mode), Some(model)) = (mode_of(input), record.model.model_id.as_mut()) {
+        *model = model_in_mode(model, &mode);
     }
     Ok(record)
 }
@@ -54,7 +52,11 @@ fn read(input: &Value) -> UsageRecord {
     let running_total = input.get(RUNNING_TOTAL).filter(|_| input.get("tokenList").is_none());
     let found = locate(input, &mut path, 0) || running_total.is_some_and(|list| locate(list, &mut path, 0));
     if let Some(calls) = found.then(|| sum_of_calls(path.last().copied())).flatten() {
-        return UsageRecord { context: context_of(&path), billable: running_total.is_none(), ..calls };
+        let context = context_of(&path);
+        return match running_total {
+            None => UsageRecord { context, ..calls },
+            Some(_) => UsageRecord { context, billable: false, exact: false, native_cost_usd: None, ..calls },
+        };
     }
     let listed = path.last().and_then(|value| list::by_kind(value.as_array()?));
     let here = listed.as_ref().or_else(|| path.last().and_then(|value| value.as_object())).filter(|_| found);
@@ -64,10 +66,16 @@ fn read(input: &Value) -> UsageRecord {
     if here.is_none() && (record.context.used.is_some() || record.context.size.is_some()) {
         record.operation = UsageOperation::ContextSnapshot;
     }
+    if here.is_some() && is_sum_of_turn(&path, &record.source) && record.operation == UsageOperation::ChatStep {
+        record.operation = UsageOperation::ChatTurn;
+    }
     record.billable = record.operation != UsageOperation::ContextSnapshot && running_total.is_none();
     record.exact &= running_total.is_none();
     if record.billable {
-        record.native_cost_usd = inner_first(&path, |object| COST.iter().find_map(|name| cost_at(object, name)));
+        let cost = inner_first(&path, |object| COST.iter().find_map(|name| cost_at(object, name)));
+        // OpenCode and Pi say 0 where they know no price, unless the gateway stated it.
+        let is_no_price = matches!(record.source.as_str(), "opencode" | "pi") && !is_of_gateway(&path);
+        record.native_cost_usd = cost.filter(|cost| *cost > 0.0 || !is_no_price);
     }
     let text = |names: &[&str]| {
         inner_first(&path, |object| names.iter().find_map(|name| object.get(*name)?.as_str().map(str::to_owned)))
@@ -81,6 +89,22 @@ fn read(input: &Value) -> UsageRecord {
         ..UsageModel::default()
     };
     record
+}
+
+/// What counts a turn: ACP's answer to a prompt, and the last lines of Claude Code and of `codex exec`.
+fn is_sum_of_turn(path: &[&Value], source: &str) -> bool {
+    // A message of Pi's and an answer of Bedrock's stop for a reason as well.
+    let answers_a_prompt = |object: &Object| {
+        object.get("stopReason").is_some_and(Value::is_string) && !object.contains_key("role") && !object.contains_key("output")
+    };
+    let ends_a_turn = |object: &Object| matches!(object.get("type").and_then(Value::as_str), Some("result" | "turn.completed"));
+    source == "acp"
+        || path.iter().filter_map(|value| value.as_object()).any(|object| answers_a_prompt(object) || ends_a_turn(object))
+}
+
+/// Pi marks a cost that the gateway stated.
+fn is_of_gateway(path: &[&Value]) -> bool {
+    inner_first(path, |object| at(object, "cost.totalFromProvider")?.as_bool()).unwrap_or_default()
 }
 
 /// Codex repeats the report of a call and gives it no id; but for repeats its running total grows with each.
@@ -134,6 +158,7 @@ fn sum_of_calls(value: Option<&Value>) -> Option<UsageRecord> {
         reasoning_tokens: add(sum.reasoning_tokens, call.reasoning_tokens),
         cache_write1h_tokens: add(sum.cache_write1h_tokens, call.cache_write1h_tokens),
         native_cost_usd: sum.native_cost_usd.zip(call.native_cost_usd).map(|(sum, cost)| sum + cost),
+        model: if sum.model == call.model { sum.model } else { UsageModel { is_undetermined: true, ..UsageModel::default() } },
         ..sum
     }))
 }
@@ -197,6 +222,15 @@ fn counted(object: &Object) -> UsageRecord {
     let is_gemini = WHOLE_INPUT
         .iter()
         .any(|name| name.to_lowercase().replace('_', "").ends_with("tokencount") && object.contains_key(*name));
+
+    // Part of the input is cached, and nobody says how much.
+    let is_muddled = |names: Names| {
+        names.iter().filter_map(|name| at(object, name)).any(|value| !value.is_null() && count_of(value).is_none())
+    };
+    let counts = match is_muddled(READ_OF_INPUT) || is_muddled(WRITE_OF_INPUT) {
+        true => Counts { input: None, ..counts },
+        false => counts,
+    };
 
     let within = own_input.is_none() || count(READ_OF_INPUT).is_some() || count(WRITE_OF_INPUT).is_some();
     let beside = is_open_code || is_gemini;

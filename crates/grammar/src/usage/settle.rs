@@ -20,7 +20,7 @@ pub fn aggregate_turn_usage(steps: &[UsageStep]) -> Option<TurnUsage> {
 /// not. A cost is the agent's own where there is one, else the catalog's. `None` where no step is billable.
 #[must_use]
 pub fn finalize_turn_usage(steps: &[UsageStep], catalog: &ModelCatalog) -> Option<TurnUsage> {
-    let reports = reports(steps);
+    let reports = reports_of(steps, is_counted);
     let all: Vec<&UsageRecord> = reports.iter().collect();
     let of = |operation: UsageOperation| -> Vec<&UsageRecord> {
         all.iter().copied().filter(|record| record.operation == operation).collect()
@@ -39,8 +39,8 @@ pub fn finalize_turn_usage(steps: &[UsageStep], catalog: &ModelCatalog) -> Optio
     let either = |record: &UsageRecord| native(record).or_else(|| market(record));
     // What an agent says of the whole turn is its cost, also where its steps are what is counted, and the other way round.
     // A sum that bills nothing, since the steps do, may still say what the turn cost.
-    let told: Vec<&UsageRecord> =
-        steps.iter().map(|step| &step.record).filter(|record| record.operation == UsageOperation::ChatTurn).collect();
+    let told = reports_of(steps, |record| record.operation == UsageOperation::ChatTurn);
+    let told: Vec<&UsageRecord> = told.iter().collect();
     let without_sums = without(UsageOperation::ChatTurn);
     let stated = [&counted, &sums, &without_sums, &told].into_iter().find_map(|records| sum(records, native));
     let (cost, source) = match (stated, sum(&counted, either)) {
@@ -65,11 +65,11 @@ fn is_counted(record: &UsageRecord) -> bool {
     record.billable && record.operation != UsageOperation::ContextSnapshot
 }
 
-/// One record a report, in order of first appearance. A record without an id is a report of its own.
-fn reports(steps: &[UsageStep]) -> Vec<UsageRecord> {
+/// One record a report of those that are meant, in order of first appearance. A record without an id is a report of its own.
+fn reports_of(steps: &[UsageStep], is_meant: impl Fn(&UsageRecord) -> bool) -> Vec<UsageRecord> {
     let mut reports: Vec<UsageRecord> = Vec::new();
     let mut positions: HashMap<(&str, bool), usize> = HashMap::new();
-    for record in steps.iter().map(|step| &step.record).filter(|record| is_counted(record)) {
+    for record in steps.iter().map(|step| &step.record).filter(|record| is_meant(record)) {
         let key = (record.id.as_str(), record.operation == UsageOperation::ChatTurn);
         match positions.get(&key).and_then(|position| reports.get_mut(*position)) {
             Some(former) => *former = merged(former, record),

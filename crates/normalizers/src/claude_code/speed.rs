@@ -3,6 +3,7 @@
 
 use super::ledger::is_same_model;
 use super::wire::OfferedModel;
+use chat_grammar::usage::model_in_mode;
 use serde_json::Value;
 use serde_json::value::RawValue;
 
@@ -65,12 +66,7 @@ impl Speed {
         let fast = || (self.on && self.can_be_fast(&model)).then_some("fast");
         let speed = mode.speed.as_deref().or_else(fast);
         let unusual = [speed, mode.tier.as_deref()].into_iter().flatten().find(|word| !USUAL.contains(word));
-        Some(match (unusual, model.split_once('[')) {
-            (None, _) => model,
-            (Some(word), None) => format!("{model}-{word}"),
-            // The window in brackets stays at the end.
-            (Some(word), Some((name, window))) => format!("{name}-{word}[{window}"),
-        })
+        Some(unusual.map_or_else(|| model.clone(), |word| model_in_mode(&model, word)))
     }
 
     fn can_be_fast(&self, model: &str) -> bool {

@@ -1,7 +1,7 @@
 //! The service tier: the same model at another price, which becomes part of the model's name, since that is how price lists
 //! know it.
 
-use chat_grammar::usage::UsageModel;
+use chat_grammar::usage::{UsageModel, model_in_mode};
 
 /// Words that say that a call costs what the model costs.
 const USUAL: [&str; 4] = ["default", "standard", "auto", ""];
@@ -35,7 +35,7 @@ impl Tier {
             provider_id,
             is_undetermined: model_id.is_none() && word.is_some(),
             model_id: match word {
-                Some(word) => model_id.map(|model| format!("{model}-{word}")),
+                Some(word) => model_id.map(|model| model_in_mode(&model, word)),
                 None => model_id,
             },
             ..UsageModel::default()
