@@ -37,12 +37,13 @@ export interface ModelCatalog {
    * The model that an agent calls `modelId`, in the spellings that agents use: with a date, a provider or a region, with
    * parameters in brackets or an effort. Null where the catalog does not have exactly that model, or that mode of it.
    *
-   * A provider that the catalog does not know is taken for a gateway that passes on the maker's prices; `null` means the maker.
+   * A provider that the catalog does not know is taken for a gateway that passes on the maker's prices, or those of the cloud whose
+   * way of writing the name has; `null` means the maker, and where none is known, any provider that the host added.
    */
   find(providerId: string | null, modelId: string): CatalogModel | null;
   /** Every model; a new array at each call. */
   list(): CatalogModel[];
-  /** A catalog with more or other prices: these models cover those of the same provider and name. */
+  /** A catalog with more or other prices: these models cover those of the same provider and name, and no other. */
   with(models: CatalogModel[]): ModelCatalog;
 }
 

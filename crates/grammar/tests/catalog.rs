@@ -42,6 +42,10 @@ fn agents_spellings() {
             "arn:aws:bedrock:us-east-1:123456789012:inference-profile/us.anthropic.claude-haiku-4-5-20251001-v1:0",
             "aws regional.anthropic.claude-haiku-4-5-20251001-v1:0",
         ),
+        ("aws", "us.anthropic.claude-opus-4-6-v1", "aws regional.anthropic.claude-opus-4-6-v1:0"),
+        ("litellm", "bedrock/us.anthropic.claude-sonnet-5-v1:0", "aws regional.anthropic.claude-sonnet-5-v1:0"),
+        ("litellm", "vertex_ai/claude-sonnet-4-5@20250929", "google claude-sonnet-4-5"),
+        ("openai", "gpt-5.6-sol[ultra]", "openai gpt-5.6-sol"),
         ("openrouter", "anthropic/claude-sonnet-4.5", "openrouter anthropic/claude-sonnet-4.5"),
         ("", "openrouter/anthropic/claude-sonnet-4.5", "openrouter anthropic/claude-sonnet-4.5"),
         ("openrouter", "google/gemini-2.5-flash-preview:thinking", "openrouter google/gemini-2.5-flash-preview:thinking"),
@@ -65,6 +69,7 @@ fn another_model_is_not_found_by_its_relative() {
         ("openrouter", "anthropic/claude-sonnet-4.5:floor"),
         ("moonshotai", "kimi-k9-thinking"),
         ("groq", "claude-sonnet-4-5"),
+        ("litellm", "us.anthropic.claude-opus-99-v1:0"),
     ] {
         assert_eq!(find(provider, model), None, "{provider} {model}");
     }
@@ -92,4 +97,41 @@ fn the_published_list_is_whole() {
     }
     let limit = catalog.find(Some("anthropic"), "claude-opus-5").and_then(|model| model.context_limit);
     assert_eq!(limit, Some(1_000_000));
+}
+
+fn added(catalog: &ModelCatalog, provider: &str, model: &str) -> ModelCatalog {
+    let price = serde_json::json!({"input": 99, "output": 99});
+    let model = serde_json::json!({"providerId": provider, "modelId": model, "contextLimit": null, "price": price});
+    catalog.with(vec![serde_json::from_value(model).expect("a model")])
+}
+
+fn input_price(catalog: &ModelCatalog, provider: Option<&str>, model: &str) -> Option<f64> {
+    Some(catalog.find(provider, model)?.price.as_ref()?.input)
+}
+
+#[test]
+fn a_hosts_model_covers_the_one_of_its_name_and_no_other() {
+    let published = ModelCatalog::published();
+    let own = added(published, "openai", "gpt-4o");
+    assert_eq!(input_price(&own, Some("openai"), "gpt-4o"), Some(99.0));
+    assert_eq!(input_price(&own, Some("openai"), "gpt-4o-2024-05-13"), Some(5.0));
+    // A date that the published list knows as the same model is covered with it.
+    let own = added(published, "anthropic", "claude-sonnet-4-5");
+    assert_eq!(input_price(&own, Some("anthropic"), "claude-sonnet-4-5-20250929"), Some(99.0));
+    assert_eq!(input_price(&own, None, "claude-sonnet-4-5"), Some(99.0));
+    // A gateway's own price comes before that of the maker, and is the gateway's alone.
+    let own = added(published, "mine", "claude-sonnet-4-5");
+    assert_eq!(input_price(&own, Some("mine"), "claude-sonnet-4-5-20250929"), Some(99.0));
+    assert_eq!(input_price(&own, None, "claude-sonnet-4-5"), Some(3.0));
+    // What only a host knows is found without a provider.
+    assert_eq!(input_price(&added(published, "mine", "house-1"), None, "house-1-20260101"), Some(99.0));
+}
+
+#[test]
+fn a_mode_is_found_behind_a_date_an_effort_or_a_window() {
+    let own = added(ModelCatalog::published(), "anthropic", "claude-opus-4-6-fast");
+    for name in ["claude-opus-4-6-20260205-fast", "claude-opus-4-6-thinking-fast", "claude-opus-4-6-fast[1m]"] {
+        assert_eq!(input_price(&own, Some("anthropic"), name), Some(99.0), "{name}");
+    }
+    assert_eq!(input_price(&own, Some("anthropic"), "claude-opus-4-6-20260205-flex"), None);
 }

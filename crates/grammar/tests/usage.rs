@@ -526,3 +526,61 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn a_cost_of_nothing_is_no_price_of_open_code_and_pi() {
+    let open_code = |cost: f64| json!({"id": "prt", "type": "step-finish", "cost": cost, "tokens": {"input": 10, "output": 5, "reasoning": 0, "cache": {"read": 0, "write": 0}}});
+    let pi = |from_provider: bool| json!({"usage": {"input": 5, "output": 4, "cacheRead": 0, "cacheWrite": 0, "totalTokens": 9, "cost": {"total": 0, "totalFromProvider": from_provider}}});
+    let costs = [open_code(0.0), open_code(0.5), pi(false), pi(true)].map(|input| normalize(&input).native_cost_usd);
+    assert_eq!(costs, [None, Some(0.5), None, Some(0.0)]);
+}
+
+#[test]
+fn what_counts_a_turn_is_no_call() {
+    let acp =
+        json!({"stopReason": "end_turn", "usage": {"totalTokens": 304_000, "inputTokens": 300_000, "outputTokens": 4000}});
+    let claude = json!({"type": "result", "usage": {"input_tokens": 10, "output_tokens": 5}, "total_cost_usd": 0.5});
+    let codex = json!({"type": "turn.completed", "usage": {"input_tokens": 10, "cached_input_tokens": 4, "output_tokens": 5}});
+    let pi = json!({"role": "assistant", "stopReason": "stop", "usage": {"input": 5, "output": 4, "totalTokens": 9}});
+    let bedrock = json!({"stopReason": "end_turn", "output": {"message": {}}, "usage": {"inputTokens": 5, "outputTokens": 4}});
+    let operations = [acp, claude, codex, pi, bedrock].map(|input| normalize(&input).operation);
+    let (turn, call) = (UsageOperation::ChatTurn, UsageOperation::ChatStep);
+    assert_eq!(operations, [turn, turn, turn, call, call]);
+}
+
+#[test]
+fn a_list_of_all_calls_so_far_is_no_cost_of_the_turn() {
+    let calls = json!([{"inputTokens": 5, "outputTokens": 3, "cost": 1, "model": "a"}, {"inputTokens": 7, "outputTokens": 1, "cost": 2, "model": "b"}]);
+    let so_far = normalize(&json!({ "cumulativeTokenList": calls }));
+    assert_eq!((so_far.billable, so_far.exact, so_far.native_cost_usd), (false, false, None));
+    let turn = normalize(&json!({ "tokenList": calls }));
+    assert_eq!((turn.billable, turn.native_cost_usd, turn.model.model_id), (true, Some(3.0), None));
+}
+
+#[test]
+fn a_turns_cost_that_is_told_twice_counts_once() {
+    let call = step(normalize(&json!({"id": "c", "input_tokens": 10, "output_tokens": 5})));
+    let mut told = normalize(&json!({"id": "t", "stopReason": "end_turn", "usage": {"inputTokens": 10, "outputTokens": 5}}));
+    (told.billable, told.native_cost_usd) = (false, Some(0.5));
+    assert_eq!(settle(&[call, step(told.clone()), step(told)]).cost_usd, Some(0.5));
+}
+
+#[test]
+fn input_is_unknown_where_its_cached_part_is_no_number() {
+    for cached in [json!("200"), json!(-1), json!(0.5)] {
+        let record = normalize(
+            &json!({"prompt_tokens": 1000, "completion_tokens": 5, "prompt_tokens_details": {"cached_tokens": cached}}),
+        );
+        assert_eq!((record.tokens.input_tokens, record.tokens.output_tokens, record.exact), (None, Some(5), false));
+    }
+    let none = json!({"prompt_tokens": 1000, "completion_tokens": 5, "prompt_tokens_details": {"cached_tokens": null}});
+    assert_eq!(normalize(&none).tokens.input_tokens, Some(1000));
+}
+
+#[test]
+fn a_mode_stands_before_the_window_of_the_models_name() {
+    let call = |model: &str| json!({"model": model, "usage": {"input_tokens": 1, "output_tokens": 1, "speed": "fast"}});
+    let names = ["claude-opus-4-8", "claude-opus-4.8[1m]", "claude-opus-4-8-fast"]
+        .map(|model| normalize(&call(model)).model.model_id.expect("a model"));
+    assert_eq!(names, ["claude-opus-4-8-fast", "claude-opus-4.8-fast[1m]", "claude-opus-4-8-fast"]);
+}
