@@ -73,9 +73,8 @@ fn read(input: &Value) -> UsageRecord {
     record.exact &= running_total.is_none();
     if record.billable {
         let cost = inner_first(&path, |object| COST.iter().find_map(|name| cost_at(object, name)));
-        // OpenCode and Pi say 0 where they know no price, unless the gateway stated it.
-        let is_no_price = matches!(record.source.as_str(), "opencode" | "pi") && !is_of_gateway(&path);
-        record.native_cost_usd = cost.filter(|cost| *cost > 0.0 || !is_no_price);
+        let is_price = |cost: &f64| *cost > 0.0 || is_of_gateway(&path) || !here.is_some_and(says_zero_for_no_price);
+        record.native_cost_usd = cost.filter(is_price);
     }
     let text = |names: &[&str]| {
         inner_first(&path, |object| names.iter().find_map(|name| object.get(*name)?.as_str().map(str::to_owned)))
@@ -100,6 +99,11 @@ fn is_sum_of_turn(path: &[&Value], source: &str) -> bool {
     let ends_a_turn = |object: &Object| matches!(object.get("type").and_then(Value::as_str), Some("result" | "turn.completed"));
     source == "acp"
         || path.iter().filter_map(|value| value.as_object()).any(|object| answers_a_prompt(object) || ends_a_turn(object))
+}
+
+/// The spellings of OpenCode and Pi, which say that a call cost 0 where they know no price.
+fn says_zero_for_no_price(object: &Object) -> bool {
+    object.get("cache").is_some_and(Value::is_object) || object.contains_key("cacheRead") || object.contains_key("cacheWrite")
 }
 
 /// Pi marks a cost that the gateway stated.
